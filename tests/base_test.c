@@ -258,7 +258,7 @@ Test(options, a_field_that_is_not_set_is_written_as_null)
     cr_assert_str_eq(out, "null");
 }
 
-Test(options, formatting_says_how_much_room_it_needs)
+Test(options, formatting_returns_the_size_it_needs)
 {
     char out[6] = "xxxxx";
     sample s = {.policy = "priority"};
@@ -402,7 +402,7 @@ static void *call(void *arg)
     return arg;
 }
 
-Test(monotonic_clock, a_wait_that_nobody_ends_ends_at_its_moment_and_not_before)
+Test(monotonic_clock, a_wait_without_a_wake_ends_at_its_deadline_and_not_before)
 {
     cr_assert(sti_monotonic_cond_init(&called));
     const uint64_t until = sti_monotonic_in(2000000);

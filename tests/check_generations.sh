@@ -14,7 +14,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
 
-# search PAN_BUILD PAN_FLAGS MODEL_FLAGS...: spin's output, in `said`
+# search PAN_BUILD PAN_FLAGS MODEL_FLAGS...: spin's output, in `found`
 search()
 {
     build=$1
@@ -27,18 +27,18 @@ search()
         exit 1
     }
     # shellcheck disable=SC2086 # none or several
-    ./pan -n -m10000 $flags >said 2>&1 || true
+    ./pan -n -m10000 $flags >found 2>&1 || true
 }
 
 keeps()
 {
     search "$@"
-    if ! grep -q 'errors: 0$' said || grep -q 'not completed' said; then
-        cat said
+    if ! grep -q 'errors: 0$' found || grep -q 'not completed' found; then
+        cat found
         echo "a promise is broken with $*"
         exit 1
     fi
-    echo "$(awk '/states, stored/ { print $1 }' said) states: $*"
+    echo "$(awk '/states, stored/ { print $1 }' found) states: $*"
 }
 
 # finds PROMISE MODEL_FLAGS...
@@ -47,8 +47,8 @@ finds()
     promise=$1
     shift
     search -DSAFETY "" "$@"
-    if ! grep -q "^pan:1: .*$promise" said; then
-        cat said
+    if ! grep -q "^pan:1: .*$promise" found; then
+        cat found
         echo "not found, '$promise' with $*"
         exit 1
     fi

@@ -17,7 +17,7 @@ beside=
 trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null || :
       rm -rf "$scratch"' EXIT
 
-# search PAN_BUILD PAN_FLAGS [MODEL_FLAGS]: spin's output, in `said`. All steps
+# search PAN_BUILD PAN_FLAGS [MODEL_FLAGS]: spin's output, in `found`. All steps
 # read shared state, so partial-order reduction would not help. Compiling takes
 # as long as some hundred thousand states, so optimisation is low.
 search()
@@ -34,18 +34,18 @@ search()
         exit 1
     }
     # shellcheck disable=SC2086 # none or several
-    ./pan -n -m10000 $flags >said 2>&1 || true
+    ./pan -n -m10000 $flags >found 2>&1 || true
 }
 
 # The search was complete and found no error.
 complete()
 {
-    if ! grep -q 'errors: 0$' said || grep -q 'not completed' said; then
-        cat said
+    if ! grep -q 'errors: 0$' found || grep -q 'not completed' found; then
+        cat found
         echo "a promise is broken with $*"
         exit 1
     fi
-    echo "$(awk '/states, stored/ { print $1 }' said) states: $*"
+    echo "$(awk '/states, stored/ { print $1 }' found) states: $*"
 }
 
 # The searches for cycles and bugs also check array bounds.
@@ -69,8 +69,8 @@ breaks()
     flags=$2
     shift 2
     search "-O0 -DSAFETY" "$flags" "$@"
-    if ! grep -q "^pan:1: .*$promise" said; then
-        cat said
+    if ! grep -q "^pan:1: .*$promise" found; then
+        cat found
         echo "not found, '$promise' with $*"
         exit 1
     fi

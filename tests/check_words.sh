@@ -1,8 +1,9 @@
 #!/bin/sh
-# Comments, docs and messages are plain technical English, and functions have
-# names that a backtrace can be read by. Counts words that the project's
-# private dialect used, per 10,000 words of a folder, and function names that
-# are not unique. Prints the folder, row, rate, limit and places on failure.
+# Comments, docs, messages and names of tests are plain technical English, and
+# functions have names that identify them in a backtrace. Counts words that the
+# project's private dialect used, per 10,000 words of a folder, and function
+# names that are not unique. Prints the folder, row, rate, limit and places on
+# failure.
 #
 # Without arguments: the folders of `folders` below. With arguments: the
 # folders that they name ("all": every folder), listed or not.
@@ -19,12 +20,14 @@ R/man
 R/src
 R/tests
 apps
+apps/cli
 apps/glm
 apps/glm_dual
 apps/kernels
 apps/lda
 apps/linear
 apps/mf
+apps/net
 apps/sgd_logistic
 bench
 cmake
@@ -36,6 +39,7 @@ docs/gallery
 docs/site
 engine
 engine/base
+engine/data
 engine/exec
 engine/net
 engine/round
@@ -60,6 +64,7 @@ python
 python/strads
 python/tests
 schedulers
+tests
 tests/criterion
 tests/fuzz
 tests/swarm
@@ -100,13 +105,17 @@ EXEMPT = re.compile(r"(FIGURES|LICENSE|CHANGELOG)")
 CODE = re.compile(r"(include|engine|schedulers|apps)/")
 C_TOKEN = re.compile(
     r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.S)
+TEST = re.compile(r"^Test\(\w+,\s*(\w+)", re.M)
 FUNCTION = re.compile(
     r"^[A-Za-z_][\w \t*]*?[ *\n](\w+)\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)"
     r"\s*\{", re.M)
 
 
 def c_prose(path, text):
-    """Comments, and in the library and the command also messages."""
+    """Comments, names of tests, and in the library and the command messages."""
+    for match in TEST.finditer(text):
+        yield (text.count("\n", 0, match.start(1)) + 1,
+               match.group(1).replace("_", " "))
     blank = []
     for match in C_TOKEN.finditer(text):
         token, line = match.group(), text.count("\n", 0, match.start()) + 1
@@ -184,7 +193,9 @@ definitions = collections.defaultdict(list)
 for path, text in tree():
     folder = os.path.dirname(path) or "."
     texts[folder].append((path, list(prose(path, text))))
-    if path.endswith((".c", ".h")) and CODE.match(path):
+    # A file like cli_without_gsl.c replaces others in a build.
+    if (path.endswith((".c", ".h")) and CODE.match(path)
+            and "_without_" not in path):
         for name, line in functions(text):
             definitions[name].append((path, line))
 

@@ -41,8 +41,8 @@ agrees() {
     alike names.json numbers.json "$program $data $*"
 }
 
-# tells PROGRAM DATA: predict and evaluate by either model.
-tells() {
+# judges PROGRAM DATA: predict and evaluate by either model.
+judges() {
     label="--write label"
     for write in "$label" "--write decision"; do
         gives 0 "$1" predict names.json "$2.svm" $write
@@ -71,18 +71,18 @@ for how in "logistic --lambda-ratio 0.1" "logistic --l1-ratio 0" \
     for data in two three; do
         agrees ${how%% *} $data ${how#* } --workers $workers \
             --partitions $workers --deterministic
-        [ $workers -ne 2 ] || tells "${how%% *}" $data
+        [ $workers -ne 2 ] || judges "${how%% *}" $data
         case $workers in 4) workers=1 ;; *) workers=$((2 * workers)) ;; esac
     done
 done
 agrees logistic three --multiclass softmax --lambda-ratio 0.1 --workers 2 \
     --partitions 2 --deterministic
 says names.err "labels Democratic,Republican,Whig: all at once"
-tells logistic three
+judges logistic three
 
 agrees sgd-logistic two --staleness 0 --partitions 3 --epochs 4
 says names.err "labels Democratic,Republican: the second is positive"
-tells sgd-logistic two
+judges sgd-logistic two
 gives 0 sgd-logistic train --no-intercept two.svm --staleness 0 --partitions 3 --epochs 4 \
     --classes Republican,Democratic --model names.json --quiet
 gives 0 sgd-logistic train --no-intercept two.numbers --staleness 0 --partitions 3 \

@@ -153,7 +153,7 @@ refuses 2 "is no plain file" mf train votes.train --test /dev/null --quiet
 printf 'x' >>m.json.users.npy
 gives 0 mf evaluate m.json votes.test
 head -c 5000 alone.json.users.npy >m.json.users.npy
-refuses 2 "is not what the model" mf evaluate m.json votes.test
+refuses 2 "is not the file that was written with the model" mf evaluate m.json votes.test
 
 # Killed while a model replaces an older one: one of the two is there
 gives 0 mf train votes.train --rank 2 --sweeps 1 --model kept.json --quiet

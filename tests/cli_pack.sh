@@ -13,7 +13,7 @@ pack() {
     [ -z "$(find . -name '*.part')" ] || fail "$name: a temporary file is left"
 }
 
-# same_info ONE TWO: the files hold the same, as far as both can tell.
+# same_info ONE TWO: the files hold the same, as far as both report it.
 same_info() {
     for file in "$1" "$2"; do
         gives 0 data info "$file"

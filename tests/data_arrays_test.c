@@ -83,7 +83,7 @@ static oracle small(unsigned seed)
         .rows = 60, .cols = 40, .density = .15, .spread = 2, .seed = seed});
 }
 
-Test(data_arrays, of_every_type_give_what_their_file_gives)
+Test(data_arrays, of_every_type_give_the_same_as_their_file)
 {
     oracle m = small(3);
     /* Dense arrays store no explicit zeros. */

@@ -111,7 +111,7 @@ Test(data_corpus, formats_of_one_corpus_have_one_checksum)
     oracle_free(&m);
 }
 
-Test(data_corpus, the_sample_is_what_its_header_says)
+Test(data_corpus, the_sample_agrees_with_its_header)
 {
     strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_CORPUS};
     strads_data_summary s;
@@ -183,7 +183,7 @@ static const oracle_wrong wrong_ldac[] = {
           "line 3", "'2.5'", "a count"),
 };
 
-Test(data_corpus, what_is_wrong_with_a_bag_of_words_is_said_with_its_line)
+Test(data_corpus, errors_in_a_bag_of_words_are_reported_with_their_line)
 {
     oracle_refuse_all("wrong.txt",
                       (strads_data_options){.kind = STRADS_KIND_CORPUS},
@@ -191,7 +191,7 @@ Test(data_corpus, what_is_wrong_with_a_bag_of_words_is_said_with_its_line)
                       false);
 }
 
-Test(data_corpus, what_is_wrong_with_ldac_text_is_said_with_its_line)
+Test(data_corpus, errors_in_ldac_text_are_reported_with_their_line)
 {
     oracle_refuse_all("wrong.txt",
                       (strads_data_options){.kind = STRADS_KIND_CORPUS},

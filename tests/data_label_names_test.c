@@ -54,7 +54,7 @@ Test(data_label_names, names_are_numbered_in_the_order_of_their_bytes)
     strads_data_free(data);
 }
 
-Test(data_label_names, numbers_stay_what_they_are)
+Test(data_label_names, numbers_stay_numbers)
 {
     const char *path = oracle_text("n.svm", "3 1:1\n-1e2 1:2\n");
     strads_data *data = must_read(path, (strads_data_options){0});
@@ -105,7 +105,7 @@ Test(data_label_names, all_readers_of_a_file_number_alike)
         }
 }
 
-Test(data_label_names, a_checksum_sees_what_a_label_is_called)
+Test(data_label_names, a_checksum_depends_on_the_names_of_labels)
 {
     const char *const text[] = {"ham 1:1\nspam 1:2\n", "ham 1:1\nspar 1:2\n",
                                 "0 1:1\n1 1:2\n"};
@@ -196,7 +196,7 @@ Test(data_label_names, names_and_numbers_do_not_mix)
     REFUSE(STRADS_EFORMAT, "spam 1:1\n1e999 1:1\n", "line 2", "a name");
 }
 
-Test(data_label_names, what_is_no_name_is_refused)
+Test(data_label_names, invalid_names_are_refused)
 {
     static const char *const wrong[] = {"a,b",
                                         "a:1",

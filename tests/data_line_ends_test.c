@@ -157,7 +157,7 @@ static void refuse_kinds(const char *path, const char *says)
     }
 }
 
-Test(data_line_ends, what_is_packed_twice_or_an_archive_is_named)
+Test(data_line_ends, files_packed_twice_and_archives_are_refused_by_name)
 {
     char tar[1024] = "t.svm", once[420];
     (void)memcpy(tar + 257, "ustar", 5);

@@ -13,7 +13,7 @@ TestSuite(data_npy, .init = oracle_enter, .fini = oracle_leave);
 
 static const char same[] = "1 1:1 3:2.5\n-1 2:-3\n2\n7 1:4 2:5 3:.25\n";
 
-Test(data_npy, arrays_dense_and_sparse_are_what_libsvm_text_is)
+Test(data_npy, dense_and_sparse_arrays_equal_libsvm_text)
 {
     static const char *const files[] = {SEED("c-order"), SEED("fortran"),
                                         SEED("csr"),     SEED("csc"),
@@ -63,7 +63,7 @@ Test(data_npy, a_file_that_is_cut_short_is_refused)
     }
 }
 
-Test(data_npy, other_arrays_are_refused_with_what_they_are)
+Test(data_npy, other_arrays_are_refused_with_their_type)
 {
     static const struct {
         const char *path, *says;
@@ -118,7 +118,7 @@ static uint64_t bits_of(double x)
 static const double numbers[] = {1, 0, 2.5, 0, -3, 0, 0, 0, 0, 4, 5, .25};
 static const unsigned cube[] = {4, 1, 3}, line[] = {4};
 
-Test(data_npy, idx_is_what_libsvm_text_is)
+Test(data_npy, idx_files_equal_libsvm_text)
 {
     uint64_t bits[12], labels[] = {1, (uint16_t)-1, 2, 7};
     strads_data *text = NULL, *data = NULL;

@@ -155,7 +155,7 @@ static sti_number_status status_of(const char *text)
     return sti_number_read(buffer, &end, &value);
 }
 
-Test(data_number, what_is_no_number_is_told_apart)
+Test(data_number, text_that_is_no_number_is_detected)
 {
     cr_assert_eq(status_of(""), STI_NUMBER_NONE);
     cr_assert_eq(status_of("-"), STI_NUMBER_NONE);

@@ -253,7 +253,7 @@ static const family families[] = {
     {300, 70000, 200, 0, sign, "more columns than a chunk"},
 };
 
-Test(data_pack, what_is_packed_reads_back)
+Test(data_pack, packed_data_reads_back)
 {
     for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
         const family *f = &families[k];
@@ -298,7 +298,7 @@ Test(data_pack, sizes_stay_within_their_bounds)
 }
 
 /* Values are rounded as asked, unless a chunk has few different ones. */
-Test(data_pack, values_are_rounded_to_what_was_asked_for)
+Test(data_pack, values_are_rounded_as_the_option_asks)
 {
     const family f = {3000, 100, 9, 0, single, "rounded"};
     design d = make_design(&f);

@@ -160,7 +160,7 @@ static strads_data *read_ratings(const char *text, const strads_names *users,
 }
 
 /* In any column order, user u0 gives item i1 a 4. */
-Test(data_ratings, stand_where_the_header_says)
+Test(data_ratings, are_in_the_columns_of_the_header)
 {
     static const struct {
         const char *text;
@@ -236,7 +236,7 @@ Test(data_ratings, of_numbers_with_wide_gaps_are_of_names)
                  STRADS_ENOMEM, "without gaps");
 }
 
-Test(data_ratings, names_are_told_and_may_be_given)
+Test(data_ratings, names_are_recognised_and_may_be_given)
 {
     strads_data *first =
         read_ratings("user,item,rating\nann,\"tea, green\",4\nbob,coffee,2\n",
@@ -271,7 +271,7 @@ Test(data_ratings, may_be_missing_and_are_1_then)
     strads_data_free(data);
 }
 
-Test(data_ratings, of_the_sample_are_what_its_page_says)
+Test(data_ratings, of_the_sample_agree_with_its_page)
 {
     strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_RATINGS};
     strads_data_summary s;
@@ -293,8 +293,8 @@ static const oracle_wrong wrong[] = {
     WRONG("0 1 3\n\n0 x 3\n", "line 3", "'x'", "a whole number"),
     WRONG("0 1 3\n-1 2 3\n", "line 2", "'-1'", "a user"),
     WRONG("u,i,r\na,b,3\n,b,3\n", "line 3", "a user of 1 to"),
-    WRONG("u,i,r\na,b,3\n\"a,b,3\n", "line 3", "quotes close"),
-    WRONG("u,i,r\na,b,3\n\"a\"x,b,3\n", "line 3", "quotes close"),
+    WRONG("u,i,r\na,b,3\n\"a,b,3\n", "line 3", "quotes that close"),
+    WRONG("u,i,r\na,b,3\n\"a\"x,b,3\n", "line 3", "quotes that close"),
     WRONG("u,i,r\n\"a\nb\",x,3\n", "line 2", "line break"),
     WRONG("u,i,r\na,b,good\n", "line 2", "'good'", "a rating"),
     WRONG("u,i,r\n", "no entries"),
@@ -312,7 +312,7 @@ static const oracle_wrong wrong[] = {
     WRONG("\n\n", "expected `user item rating`"),
 };
 
-Test(data_ratings, what_is_wrong_is_said_with_its_line)
+Test(data_ratings, errors_are_reported_with_their_line)
 {
     oracle_refuse_all("wrong.txt",
                       (strads_data_options){.kind = STRADS_KIND_RATINGS}, wrong,
@@ -320,7 +320,7 @@ Test(data_ratings, what_is_wrong_is_said_with_its_line)
 }
 
 /* Twenty pages of entries; all rows except the last two are released. */
-Test(data_ratings, are_given_back_where_their_owner_says_so_alone)
+Test(data_ratings, are_freed_only_where_their_owner_asks_for_it)
 {
     enum { ROWS = 20, COLS = 1024 };
     char *text = malloc((size_t)ROWS * COLS * 16), *at = text;

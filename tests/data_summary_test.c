@@ -15,7 +15,7 @@ static strads_data_summary summarize(const char *path, uint32_t threads)
     return s;
 }
 
-Test(data_summary, a_small_file_is_told_completely)
+Test(data_summary, a_small_file_is_described_completely)
 {
     const char *path = oracle_text("t.svm", "1 1:2 3:-4\n-1\n1 3:0.5 # c\n");
     strads_data_summary s = summarize(path, 1);
@@ -33,7 +33,7 @@ Test(data_summary, a_small_file_is_told_completely)
     cr_assert_eq(s.matrix_bytes, 3 * 12 + 4 * 8);
 }
 
-Test(data_summary, it_agrees_with_what_is_read_on_any_number_of_threads)
+Test(data_summary, it_agrees_with_the_data_on_any_number_of_threads)
 {
     oracle m = oracle_random((oracle_shape){
         .rows = 700, .cols = 300, .density = 0.1, .spread = 3, .seed = 12});
@@ -69,7 +69,7 @@ Test(data_summary, distinct_labels_are_counted_up_to_a_thousand)
     cr_assert_eq(s.label_mean, 1499.5);
 }
 
-Test(data_summary, a_matrix_without_labels_says_so)
+Test(data_summary, a_matrix_without_labels_is_described_so)
 {
     const char *path =
         oracle_text("t.mtx", "%%MatrixMarket matrix coordinate real general\n"

@@ -94,7 +94,7 @@ static const strads_data_options how = {.size = sizeof how,
                                         .categorical = "one-hot",
                                         .missing = "mean"};
 
-Test(data_tables, a_table_is_what_the_same_samples_are_as_libsvm)
+Test(data_tables, a_table_equals_the_same_samples_as_libsvm)
 {
     static const style styles[] = {{',', "\n", "", "", "a.csv"},
                                    {';', "\r\n", "", "NA", "b.csv"},
@@ -242,7 +242,7 @@ Test(data_tables, an_index_and_line_ends_of_any_kind_change_nothing)
     }
 }
 
-Test(data_tables, what_is_wrong_is_named_with_line_and_column)
+Test(data_tables, errors_are_reported_with_line_and_column)
 {
     static const struct {
         const char *text, *says;
@@ -253,9 +253,9 @@ Test(data_tables, what_is_wrong_is_named_with_line_and_column)
         {"a,t\n,2\n", "line 2: found '' in column 'a'", STRADS_EFORMAT},
         {"a,t\n1,2,3\n", "line 2: found 3 fields, expected 2", STRADS_EFORMAT},
         {"a,t\n1\n", "line 2: found 1 fields, expected 2", STRADS_EFORMAT},
-        {"a,t\n\"1,2\n3,4\n", "line 2: found '\"1,2', expected a field whose",
+        {"a,t\n\"1,2\n3,4\n", "line 2: found '\"1,2', expected a field with",
          STRADS_EFORMAT},
-        {"a,t\n\"1\"x,2\n", "expected a field whose quotes", STRADS_EFORMAT},
+        {"a,t\n\"1\"x,2\n", "expected a field with quotes", STRADS_EFORMAT},
         {"a,a,t\n1,2,3\n", "line 1: the header has column 'a' twice",
          STRADS_EFORMAT},
         {"a,,t\n1,2,3\n", "field 2 of the header has no name", STRADS_EFORMAT},
@@ -296,7 +296,7 @@ Test(data_tables, options_that_contradict_the_header_are_refused)
         {{.categorical = "one-hot=a,c"}, "'c', which --categorical names"},
         {{.categorical = "ordinal"}, "expected one-hot or one-hot=NAMES"},
         {{.missing = "zero"}, "expected refuse or mean"},
-        {{.labels_path = "/dev/null"}, "whose labels are a column"},
+        {{.labels_path = "/dev/null"}, "with its labels in a column"},
     };
     const char *path = oracle_text("o.csv", "a,t\n1,2\n");
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -296,7 +296,7 @@ static void check_kind(const char *text, strads_kind want)
     }
 }
 
-Test(data_text, is_told_from_counts_by_the_first_line)
+Test(data_text, and_counts_are_distinguished_by_the_first_line)
 {
     check_kind("2\n3\n1\n1 1 1\n", STRADS_KIND_CORPUS);
     check_kind("-2\n3\n1\n1 1 1\n", STRADS_KIND_CORPUS);
@@ -321,7 +321,7 @@ Test(data_text, is_told_from_counts_by_the_first_line)
     check_kind("no", STRADS_KIND_TEXT);
 }
 
-Test(data_text, of_documents_is_read_as_what_it_is)
+Test(data_text, of_documents_is_read_in_its_own_format)
 {
     strads_data_options o = {.size = sizeof o, .kind = STRADS_KIND_DOCUMENTS};
     strads_data *data = NULL;

@@ -55,7 +55,7 @@ static double textbook(const row *r)
     return strncmp(name, "squared", 7) == 0 ? c * t * t : c * t;
 }
 
-Test(dual_loss, the_loss_is_the_largest_of_what_b_makes_of_it)
+Test(dual_loss, the_loss_is_the_maximum_over_b)
 {
     uint64_t k = 0;
 
@@ -129,7 +129,7 @@ Test(dual_loss, h_is_how_fast_b_changes_as_z_falls)
 }
 
 /* A margin that has overflowed must not look like a row that is fitted. */
-Test(dual_loss, the_loss_of_what_is_not_a_number_is_none)
+Test(dual_loss, the_loss_of_nan_is_nan)
 {
     uint64_t k = 0;
 

@@ -98,13 +98,13 @@ Test(engine_cut, no_partition_has_less_than_pays)
     cr_assert_eq(partitions_of(1, 1, 0), 1);
 }
 
-Test(engine_cut, who_says_how_many_gets_them)
+Test(engine_cut, a_given_number_of_partitions_is_kept)
 {
     cr_assert_eq(partitions_of(1000, 4, 7), 7);
     cr_assert_eq(partitions_of(1000, 2, 1), 1);
 }
 
-Test(engine_cut, a_plan_says_how_many)
+Test(engine_cut, a_plan_fixes_the_number_of_partitions)
 {
     const strads_program program = needy(1000);
     strads_plan *plan = NULL;
@@ -162,7 +162,7 @@ Test(engine_cut, several_workers_of_a_ring_have_as_many_partitions_as_it_wants)
 
 /* If partitions are spread over processes, all processes know their number
  * before data is read. */
-Test(engine_cut, part_of_the_data_is_cut_as_told)
+Test(engine_cut, part_of_the_data_is_cut_into_the_given_number)
 {
     const strads_data_options cut = {.size = sizeof cut,
                                      .partitions = 4,

@@ -503,7 +503,7 @@ static strads_err pack_fields(const void *object, strads_bytes *out)
     return w.err;
 }
 
-Test(engine_error, a_walk_reads_what_it_has_packed_and_sees_what_is_short)
+Test(engine_error, a_walk_reads_its_own_bytes_and_detects_missing_ones)
 {
     enum { SIZE = sizeof(double) + sizeof(uint32_t) + 2 };
     const fields packed = {.number = .1, .n = 2, .byte = {7, 8}};

@@ -266,7 +266,7 @@ Test(engine_finalise, an_interrupt_leaves_the_model_together)
     }
 }
 
-Test(engine_finalise, over_tcp_the_partitions_tell_as_well)
+Test(engine_finalise, over_tcp_the_partitions_report_as_well)
 {
     const winding_config config = {0};
     team t = {.program = &winding,
@@ -295,7 +295,8 @@ static void refuse(const strads_program *program, uint32_t flaw, strads_err err,
     cr_expect_null(result);
 }
 
-Test(engine_finalise, what_never_stops_or_chooses_or_fails_ends_with_a_sentence)
+Test(engine_finalise,
+     a_schedule_that_never_stops_or_chooses_or_fails_ends_with_a_sentence)
 {
     refuse(&winding, ENDLESS, STRADS_EPROGRAM, "has not stopped");
     refuse(&winding, CHOOSING, STRADS_ESTATE, "after the run's end");

@@ -306,7 +306,7 @@ static strads_err to_one_hand(strads_commit *commit)
     return pooled_aggregate(commit);
 }
 
-Test(engine_owned, a_pool_leaves_its_rows_to_so_many_hands_as_it_is_told)
+Test(engine_owned, a_pool_splits_its_rows_among_the_given_number_of_partitions)
 {
     strads_program pooled = pooled_program();
     strads_phase few[2];

@@ -158,7 +158,7 @@ static void check_all(bool aggregates, owner_config config)
                 check_run(partitions[k], workers, depth, aggregates, config);
 }
 
-Test(engine_owner, what_the_holders_wrote_is_committed)
+Test(engine_owner, values_that_the_holders_wrote_are_committed)
 {
     check_all(false, (owner_config){0});
 }

@@ -132,7 +132,7 @@ static const strads_program automatic = {.size = sizeof(strads_program),
                                          .n_phases = N_PHASES,
                                          .objective = stop_after_scans};
 
-Test(engine_phases, rest_comes_first_and_whenever_nothing_moves)
+Test(engine_phases, rest_phases_run_first_and_whenever_the_policy_is_idle)
 {
     const uint32_t want[] = {SCAN,  AGAIN, MOVE, MOVE, MOVE, SCAN,
                              AGAIN, MOVE,  MOVE, MOVE, SCAN, AGAIN};

@@ -90,7 +90,7 @@ static void expect_broken(const uint32_t *start, const uint32_t *block,
     cr_assert_str_eq(strads_error_text(), says);
 }
 
-Test(engine_plan, what_breaks_a_rule_is_named)
+Test(engine_plan, a_violated_rule_is_named)
 {
     const uint32_t one_each[] = {0, 1, 2, 3, 4};
     const uint32_t three[] = {0, 1, 2, 3, 3};

@@ -246,7 +246,7 @@ static void run(const strads_policy *policy, uint32_t depth, uint32_t workers,
     strads_result_free(result);
 }
 
-Test(engine_probe, aggregates_and_policies_are_told_merged_pairs)
+Test(engine_probe, aggregates_and_policies_receive_merged_pairs)
 {
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t workers = 1; workers <= 4; workers *= 2)

@@ -294,7 +294,7 @@ Test(engine_refresh, start_values_are_the_first_change)
     run_all((refresh_config){.starts = true, .deterministic = true});
 }
 
-Test(engine_refresh, commits_of_phases_to_nobody_are_told_like_any_other)
+Test(engine_refresh, refresh_delivers_commits_of_phases_to_nobody_like_others)
 {
     run_all((refresh_config){.alone = true, .deterministic = true});
     run_all((refresh_config){.alone = true, .starts = true});

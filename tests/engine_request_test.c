@@ -148,7 +148,7 @@ static void run(uint32_t depth, uint32_t want, bool own)
     }
 }
 
-Test(engine_request, a_policy_hears_of_weights_changes_and_what_is_in_flight)
+Test(engine_request, a_policy_receives_weights_changes_and_blocks_in_flight)
 {
     for (uint32_t depth = 0; depth <= 4; depth++)
         for (uint32_t want = 1; want <= 3; want++)

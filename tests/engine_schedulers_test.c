@@ -236,7 +236,7 @@ Test(engine_schedulers, whoever_moves_is_chosen_however_many_choose)
         }
 }
 
-Test(engine_schedulers, who_rests_is_left_alone_by_all_of_them)
+Test(engine_schedulers, all_of_them_skip_idle_parameters)
 {
     const schedulers_toy_config config = {.restless = true,
                                           .threshold = 0.9,
@@ -259,7 +259,7 @@ Test(engine_schedulers, who_rests_is_left_alone_by_all_of_them)
 
 /* ---- blocks in flight together ------------------------------------------- */
 
-Test(engine_schedulers, what_depends_on_each_other_is_not_in_flight_together)
+Test(engine_schedulers, dependent_parameters_are_not_in_flight_together)
 {
     for (uint32_t schedulers = 1; schedulers <= 4; schedulers++)
         for (uint32_t depth = 1; depth <= 3; depth++)
@@ -283,7 +283,8 @@ Test(engine_schedulers, what_depends_on_each_other_is_not_in_flight_together)
 
 /* ---- idle ---------------------------------------------------------------- */
 
-Test(engine_schedulers, all_rest_when_what_is_left_sums_to_the_level)
+Test(engine_schedulers,
+     all_are_idle_when_the_remaining_priority_is_at_the_level)
 {
     const schedulers_toy_config config = {.threshold = 0.9, .rest = 1e-3};
     for (uint32_t schedulers = 1; schedulers <= 4; schedulers *= 2)
@@ -435,7 +436,7 @@ static strads_err far_id(void *state, const strads_choice_request *request,
     return STRADS_OK;
 }
 
-Test(engine_schedulers, a_policy_whose_ids_are_anothers_ends_the_run)
+Test(engine_schedulers, a_policy_with_another_policys_ids_ends_the_run)
 {
     strads_policy policy = toy_sweep_policy;
     policy.choose = far_id;

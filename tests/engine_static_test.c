@@ -462,7 +462,7 @@ static void run_on_nodes(const strads_plan *plan, bool given, uint32_t nodes,
     strads_result_free(result);
 }
 
-Test(engine_static, nodes_are_told_the_plan_and_give_the_same_bits)
+Test(engine_static, nodes_receive_the_plan_and_give_the_same_bits)
 {
     for (uint32_t kind = ROTATION; kind <= NO_PLAN; kind++)
         for (uint32_t s = 4; s < N_SIZES; s++) {

@@ -72,7 +72,7 @@ Test(glm_certificate, a_minimum_has_no_gap)
     }
 }
 
-Test(glm_certificate, what_is_not_a_number_is_no_minimum)
+Test(glm_certificate, nan_is_no_minimum)
 {
     static const glm_penalty *const penalties[] = {&glm_penalty_l1,
                                                    &glm_penalty_mcp};

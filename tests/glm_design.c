@@ -230,8 +230,8 @@ double glm_value(const lasso_design *d, const strads_glm_options *o,
     return sum;
 }
 
-/* Of the group whose first column is j: the distance of its slopes from the
- * subgradients, in units in which all columns are alike. */
+/* The distance of a group's slopes from its subgradients, in units in which all
+ * columns are alike. Column j is the group's first. */
 static double group_off(const lasso_design *d, const strads_glm_options *o,
                         const linear_fit *fit, const double *r, double size,
                         uint64_t j)

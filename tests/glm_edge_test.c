@@ -109,7 +109,7 @@ Test(glm_edge, no_signal_gives_no_coefficients)
     lasso_design_free(&d);
 }
 
-/* Nor does what a start value says of them stay. */
+/* Start values for them are dropped, too. */
 Test(glm_edge, empty_and_constant_columns_never_enter)
 {
     const uint32_t param[] = {0, 7};
@@ -141,7 +141,7 @@ Test(glm_edge, empty_and_constant_columns_never_enter)
     }
 }
 
-/* Column 0 tells all: a weak penalty leaves its coefficient finite. */
+/* Column 0 separates the classes: a weak penalty leaves its coefficient finite. */
 Test(glm_edge, separable_classes_have_finite_coefficients)
 {
     const loss_case *logistic = &losses[1];
@@ -155,7 +155,7 @@ Test(glm_edge, separable_classes_have_finite_coefficients)
 }
 
 /* Newton's method on all columns, and descent where there are too many. */
-Test(glm_edge, an_l2_penalty_bears_what_an_l1_penalty_does)
+Test(glm_edge, an_l2_penalty_accepts_the_same_columns_as_an_l1_penalty)
 {
     const strads_glm_options ridge[] = {
         {.penalty = "ridge", .c = 1},
@@ -417,7 +417,7 @@ Test(glm_edge, a_large_support_of_dependent_columns_is_solved)
     lasso_design_free(&d);
 }
 
-/* ---- what is refused ----------------------------------------------------- */
+/* ---- refusals ----------------------------------------------------- */
 
 Test(glm_edge, options_that_contradict_are_refused)
 {
@@ -463,7 +463,7 @@ Test(glm_edge, options_that_contradict_are_refused)
     lasso_design_free(&d);
 }
 
-Test(glm_edge, what_are_no_classes_is_refused)
+Test(glm_edge, invalid_classes_are_refused)
 {
     lasso_design d = glm_design_random(
         &(lasso_recipe){.rows = 80, .cols = 3, .seed = 4, .noise = 1},

@@ -108,8 +108,8 @@ Test(glm_fit, optimality_conditions_hold)
                 o.loss = losses[l];
                 if (o.penalty && strcmp(o.penalty, "group") == 0)
                     o.column_group = groups_of(&d);
-                /* Where classes can be told apart and the penalty is flat there
-                 * is no minimum. */
+                /* Separable classes have no minimum where the penalty is
+                 * flat. */
                 if (is_concave(&o) && strads_glm_classifies(o.loss))
                     o.lambda_ratio = .5;
                 linear_fit fit = fit_well(&d, &o, NULL);

@@ -278,8 +278,8 @@ Test(glm_optimum, a_start_leads_to_the_same_lambda_and_minimum)
 
 /* ---- gaps --------------------------------------------------------------- */
 
-/* Fits whose gaps are ever smaller: what is left is within them, and within
- * `definition` of the fit (NULL: of nothing). */
+/* Fits with smaller and smaller gaps: the rest of the way to the optimum is
+ * within each gap, and within `definition` of the fit (NULL: no such bound). */
 static void
 expect_bounds(const lasso_design *design, const strads_glm_options *o,
               double definition(const lasso_design *d, const linear_fit *fit))
@@ -303,7 +303,7 @@ expect_bounds(const lasso_design *design, const strads_glm_options *o,
     linear_fit_free(&best);
 }
 
-Test(glm_optimum, the_gap_bounds_what_a_rough_fit_has_left_to_gain)
+Test(glm_optimum, the_gap_bounds_the_possible_gain_of_a_rough_fit)
 {
     for (const loss_case *l = losses; l < losses + LOSSES; l++) {
         lasso_design design = design_of(l, &sizes[3], 2);
@@ -360,7 +360,7 @@ Test(glm_optimum, the_gap_is_no_looser_than_the_definition_has_it)
 
 /* More columns with few entries than a set has pairs kept of: their columns are
  * brought together instead; and more than a Newton step's matrix is for. More
- * than 400 must be in the set, so that is what has to come out of it. */
+ * than 400 must be in the set, so the optimum has more than 400. */
 Test(glm_optimum, large_sets_are_solved_too)
 {
     static const size_case large[] = {{1200, 1500, .002, .5},
@@ -444,7 +444,7 @@ Test(glm_optimum, of_many_that_violate_at_first_few_are_in_the_first_set)
     lasso_design_free(&d);
 }
 
-/* Newton's method, whose preconditioner sees some of the rows only. */
+/* Newton's method, with a preconditioner from a part of the rows. */
 Test(glm_optimum, an_l2_penalty_on_few_columns_needs_few_rounds)
 {
     const strads_glm_options options = {.loss = "logistic",

@@ -96,7 +96,7 @@ static void check_link(const char *word, const glm_loss *loss, double z)
     const double m = loss->mean(z);
 
     if (loss->labels == GLM_CLASSES && (m <= 0 || m >= 1))
-        return; /* beyond what can be said */
+        return; /* outside the range of the link */
     cr_expect_float_eq(loss->link(m), z, 1e-9 * (1 + fabs(z)), "%s link of %g",
                        word, m);
 }
@@ -132,7 +132,7 @@ static void check_conjugates(const char *word, const glm_loss *loss)
 }
 
 /* A margin that has overflowed must not look like a row that is fitted. */
-Test(glm_tables, losses_of_what_is_not_a_number_are_none)
+Test(glm_tables, losses_of_nan_are_nan)
 {
     for (size_t k = 0; k < LOSSES; k++) {
         const glm_loss *loss = losses[k].loss;

@@ -183,7 +183,7 @@ static void expect_the_same_draws(const lda_kernels *fast, uint32_t topics)
     corpus_free(b);
 }
 
-Test(lda_kernels, vectors_draw_what_the_portable_loops_draw)
+Test(lda_kernels, vectors_draw_the_same_as_the_portable_loops)
 {
     const lda_kernels *table[3];
     const int tables = all_tables(table);
@@ -225,7 +225,7 @@ static void expect_the_same_by_turns(const lda_kernels *fast)
     }
 }
 
-Test(lda_kernels, vectors_draw_by_turns_what_the_portable_loops_draw)
+Test(lda_kernels, vectors_draw_by_turns_the_same_as_the_portable_loops)
 {
     const lda_kernels *table[3];
     const int tables = all_tables(table);

@@ -36,7 +36,7 @@ static double evidence(const double share[2], const int sign[2])
     return sum;
 }
 
-Test(lda_margin, chains_end_as_the_posterior_says)
+Test(lda_margin, chains_agree_with_the_posterior)
 {
     static const uint32_t both[] = {0, 1};
     static const double alpha[] = {0.6, 0.6};

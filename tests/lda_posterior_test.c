@@ -22,7 +22,7 @@ static strads_lda_options short_run(uint32_t topics)
                                 .evaluate = 8};
 }
 
-Test(lda_posterior, chains_of_few_topics_end_as_it_says)
+Test(lda_posterior, chains_of_few_topics_agree_with_it)
 {
     const strads_lda_options config = short_run(2);
     const lda_space space = {.n_topics = 2,
@@ -36,7 +36,7 @@ Test(lda_posterior, chains_of_few_topics_end_as_it_says)
 
 /* Totals are one sweep old in other partitions. With many unused words the
  * totals hardly matter, and all other counts are exact. */
-Test(lda_posterior, chains_over_two_partitions_end_as_it_says)
+Test(lda_posterior, chains_over_two_partitions_agree_with_it)
 {
     const strads_lda_options config = short_run(2);
     const lda_space space = {.n_topics = 2,
@@ -100,7 +100,7 @@ static void make_model(const lda_token *token, size_t n, uint32_t topics,
     free(m.count);
 }
 
-Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
+Test(lda_posterior, chains_that_continue_a_model_agree_with_it)
 {
     char path[LDA_PATH_SIZE];
     double alpha[2];
@@ -122,7 +122,7 @@ Test(lda_posterior, chains_that_go_on_from_a_model_end_as_it_says)
 
 /* Only three of 130 topics have a prior that is not negligible, so 3^6
  * assignments cover all that happen. */
-Test(lda_posterior, chains_of_many_topics_end_as_it_says)
+Test(lda_posterior, chains_of_many_topics_agree_with_it)
 {
     char path[LDA_PATH_SIZE];
     double alpha[MANY];

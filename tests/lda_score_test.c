@@ -206,7 +206,7 @@ Test(lda_score, completion_scores_one_half_by_the_other)
     strads_lda_model_free(m);
 }
 
-Test(lda_score, what_is_no_document_of_the_model_is_refused)
+Test(lda_score, documents_that_do_not_fit_the_model_are_refused)
 {
     const uint32_t beyond = WORDS, one = 1;
     const strads_lda_words bad = {.n = 1, .word = &beyond, .count = &one};
@@ -270,7 +270,7 @@ static double documents_with(uint32_t v, uint32_t w)
     return n;
 }
 
-Test(lda_score, coherence_is_what_counting_by_hand_gives)
+Test(lda_score, coherence_agrees_with_counting_by_hand)
 {
     /* The third topic has four words; words are in several topics. */
     const uint32_t top[3][TOP] = {{0, 1, 2, 3, 4},

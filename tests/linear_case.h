@@ -1,5 +1,5 @@
 /* tests/linear_case.h - every linear program with an objective of its own, in
- * one table; and what a run of it is worth, from the objective alone: nothing
+ * one table, and a verdict on a run of it from the objective alone: nothing
  * here looks into apps.
  *
  *     P(w, b) = a sum_i loss(y_i, x_i'w + b) + l1 |w|_1 + l2/2 |w|^2 */
@@ -22,9 +22,9 @@ typedef enum linear_loss {
     LINEAR_KINK /* hinge, epsilon: not smooth, judged by both bounds */
 } linear_loss;
 
-/* Which functions tell of a run's state. */
+/* Which functions read a run's state. */
 typedef enum linear_family {
-    LINEAR_GLM, /* and what is glm under other options */
+    LINEAR_GLM, /* and the presets of glm */
     LINEAR_PATH,
     LINEAR_DUAL, /* logistic-dual */
     LINEAR_SVM
@@ -53,14 +53,14 @@ extern const size_t linear_cases_count;
 
 /* A result held against the objective; of a path the worst of its points. */
 typedef struct linear_verdict {
-    double off;  /* |P - what it reports| / P */
-    double gain; /* what a change of one single number alone would take off P
-                    for certain, / P; of LINEAR_KINK (P - D) / P, where D is
+    double off;  /* |P - the reported P| / P */
+    double gain; /* the decrease of P that a change of a single number would
+                    certainly bring, / P; of LINEAR_KINK (P - D) / P, where D is
                     computed from the dual values */
     double gap;  /* that it reports */
 } linear_verdict;
 
-/* `design` has the labels that `target` says, whatever the run saw. */
+/* `design` has the labels of `target`, whatever labels the run had. */
 linear_verdict linear_case_judge(const linear_case *one,
                                  const lasso_design *design,
                                  const strads_result *result);
@@ -68,7 +68,7 @@ linear_verdict linear_case_judge(const linear_case *one,
 /* The design of a LIBSVM file, zeros written out. */
 lasso_design linear_case_read(const char *path);
 
-/* It converged, within `tolerance` by what it reports and by its objective on
+/* It converged, within `tolerance` by its own report and by its objective on
  * `design`. Frees the result. */
 static inline void linear_expect_good(const linear_case *one,
                                       const lasso_design *design,

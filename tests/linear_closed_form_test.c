@@ -1,5 +1,5 @@
-/* The Lasso and logistic regression on designs whose minimum can be written
- * down. */
+/* The Lasso and logistic regression on designs with a minimum in closed
+ * form. */
 #include <criterion/criterion.h>
 #include <math.h>
 

@@ -171,7 +171,7 @@ Test(linear_cv, leaving_out_each_row_is_the_loop_over_single_fits)
 }
 
 /* Columns that are empty or there twice, that are of 1e-8 beside 1e8, of which
- * one tells all, of which there is one alone; as few rows as leave one. */
+ * one separates the classes, of which there is one alone; as few rows as leave one. */
 enum odd { TWICE, SCALED, TELLING, ALONE, FEW_ROWS, ODDITIES };
 
 static lasso_design odd_design(const loss_case *l, enum odd odd)
@@ -255,7 +255,7 @@ Test(linear_cv, the_same_seed_gives_the_same_bits_on_any_number_of_threads)
 }
 
 /* A row a fold, by a file, is leaving out each row, whatever the order. */
-Test(linear_cv, a_file_says_who_is_in_which_fold)
+Test(linear_cv, a_file_assigns_rows_to_folds)
 {
     char path[] = "/tmp/strads_folds_XXXXXX";
     const int file = mkstemp(path);
@@ -347,7 +347,7 @@ Test(linear_cv, labels_may_be_any_two)
 
 /* ---- what ends it ------------------------------------------------------ */
 
-Test(linear_cv, what_cannot_be_done_is_refused)
+Test(linear_cv, unsupported_options_are_refused)
 {
     question wrong[6];
 

@@ -15,7 +15,7 @@ enum { ROWS = 60, COLS = 8 };
 
 /* ---- designs ----------------------------------------------------------- */
 
-/* Labels by what the first columns say, and chance. */
+/* Labels from the first columns and chance. */
 static void set_labels(lasso_design *d, linear_target target)
 {
     for (uint64_t i = 0; i < d->rows && target != LINEAR_NUMBERS; i++) {
@@ -55,7 +55,7 @@ static strads_err train(const linear_case *one, const lasso_design *d,
     return err;
 }
 
-/* `seen` is what the run gets, `d` has the labels that the objective knows. */
+/* The run gets `seen`; `d` has the labels of the objective. */
 static void expect_good(const linear_case *one, const lasso_design *seen,
                         const lasso_design *d, uint32_t workers,
                         const char *what)
@@ -87,7 +87,7 @@ static void expect_refused(const linear_case *one, const lasso_design *d,
 
 /* ---- tests ------------------------------------------------------------- */
 
-Test(linear_edge, classes_that_can_be_told_apart_have_finite_coefficients)
+Test(linear_edge, separable_classes_have_finite_coefficients)
 {
     for (size_t k = 0; k < linear_cases_count; k++) {
         const linear_case *one = &linear_cases[k];
@@ -174,8 +174,8 @@ Test(linear_edge, one_column_is_enough)
     }
 }
 
-/* Logistic regression in the dual says that it is not for such rows, and the
- * command takes the one by columns. */
+/* Logistic regression in the dual refuses such rows, and the command takes the
+ * one by columns. */
 static void expect_unsuited(const linear_case *one, const lasso_design *d)
 {
     strads_data *data = NULL;
@@ -222,7 +222,7 @@ Test(linear_edge, labels_need_not_be_plus_and_minus_one)
     }
 }
 
-Test(linear_edge, labels_with_names_are_what_their_numbers_are)
+Test(linear_edge, labels_with_names_equal_their_numbers)
 {
     strads_names *names = NULL;
     uint32_t number;

@@ -6,7 +6,7 @@
 #include "apps/linear/linear_evaluate.h"
 #include "strads/policy.h"
 
-Test(linear_evaluate, errors_are_what_a_hand_gets)
+Test(linear_evaluate, errors_agree_with_a_calculation_by_hand)
 {
     const double predicted[] = {1, 2, 4, 3}, label[] = {1, 3, 3, 5};
     const linear_errors e = linear_evaluate_numbers(4, predicted, label);

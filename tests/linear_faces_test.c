@@ -157,7 +157,7 @@ Test(linear_faces, fits_are_those_of_glm)
     }
 }
 
-Test(linear_faces, tables_refuse_what_structs_may_not_hold)
+Test(linear_faces, tables_refuse_values_that_structs_may_not_hold)
 {
     static const struct {
         const strads_program *program;

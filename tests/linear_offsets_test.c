@@ -1,7 +1,7 @@
-/* Columns whose mean is far above their deviation: every loss and penalty, on
+/* Columns with a mean far above their deviation: every loss and penalty, on
  * full and partly sparse designs, with weights and scales. With an intercept a
  * fit must be that of the columns less their means, and must converge; without
- * one, what is certified must be true. Objectives are evaluated here in long
+ * one, each certificate must be true. Objectives are evaluated here in long
  * double.
  *
  * A fixed sample of designs runs each time, 5,000 with STRADS_SOAK set. */
@@ -439,8 +439,8 @@ static long double value_of(const trial *t, const lasso_design *d,
 
 /* ---- without an intercept: is there anything lower? ---------------------- */
 
-/* A direction in w of one class: e_j, or what is left of it when the largest
- * column takes its mean. */
+/* A direction in w of one class: e_j, or its remainder when the largest column
+ * takes its mean. */
 typedef struct direction {
     uint64_t j, pivot;
     uint32_t class;
@@ -658,7 +658,7 @@ static void try_without(uint64_t seed, counts *sum)
     free_trial(&t);
 }
 
-Test(linear_offsets, without_one_what_is_certified_is_true)
+Test(linear_offsets, without_one_certificates_are_true)
 {
     const size_t once = sizeof(once_without) / sizeof(once_without[0]);
     const uint64_t n = trials() / 2;

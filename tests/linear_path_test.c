@@ -121,7 +121,7 @@ static void check_points(const loss_case *l, const lasso_design *d,
         cr_expect_lt(miss, l->miss, "%s, point %u: %g", l->loss, k, miss);
         cr_expect_float_eq(glm_value(d, &o, &fit), fit.objective,
                            1e-9 * fit.objective);
-        fit.lambda = 0; /* what is left is the loss */
+        fit.lambda = 0; /* only the loss remains */
         cr_expect_float_eq(2 * (double)d->rows * glm_value(d, &o, &fit),
                            point[k].deviance, 1e-9 * point[k].deviance,
                            "%s, point %u: deviance %g", l->loss, k,
@@ -176,7 +176,7 @@ static strads_err count_scan(strads_commit *commit)
     return take_scan(commit);
 }
 
-/* The path, whose scans are counted in phases[]. */
+/* The path with its scans counted in phases[]. */
 static strads_program counting(strads_phase phases[GLM_PHASES])
 {
     strads_program path = strads_program_glm_path;
@@ -215,8 +215,8 @@ Test(linear_path, columns_that_scans_leave_out_meet_the_conditions_too)
     lasso_design_free(&d);
 }
 
-/* Few full columns: all points but the last are certified by pairs, and what
- * they say is what the data say, centred, scaled and far from 0 as well. */
+/* Few full columns: all points but the last are certified by pairs, and
+ * they agree with the data, centred, scaled and far from 0 as well. */
 Test(linear_path, points_that_pairs_certify_meet_the_conditions_too)
 {
     const lasso_recipe recipe = {.rows = 300,
@@ -295,9 +295,10 @@ Test(linear_path, a_point_is_the_fit_at_its_lambda_alone)
     }
 }
 
-/* ---- where it begins, and what it refuses ------------------------------ */
+/* ---- starts and refusals ------------------------------ */
 
-Test(linear_path, it_starts_where_it_is_told_and_a_path_of_one_point_is_a_fit)
+Test(linear_path,
+     it_starts_at_the_given_lambda_and_a_path_of_one_point_is_a_fit)
 {
     const lasso_recipe recipe = {.rows = 30, .cols = 10, .seed = 6, .noise = 1};
 

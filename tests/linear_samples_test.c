@@ -12,7 +12,7 @@
 
 #define TOLERANCE 1e-8
 
-/* A file, and what is in it. */
+/* A file and its content. */
 typedef struct sample {
     char path[64];
     lasso_design design;
@@ -158,7 +158,7 @@ Test(linear_samples, every_program_ends_at_its_minimum_on_1_2_and_4_workers)
 }
 
 /* Of fits that end early: a certificate is no guess. */
-Test(linear_samples, what_is_left_to_be_gained_is_within_the_gap)
+Test(linear_samples, the_possible_gain_is_within_the_gap)
 {
     double most = 0;
 

@@ -1,4 +1,4 @@
-/* Weights, columns and labels in extreme units, whose squares underflow or
+/* Weights, columns and labels in extreme units, so that squares underflow or
  * overflow: a fit is that of usual units, or is refused by a sentence that
  * names what to scale. */
 #include <criterion/criterion.h>

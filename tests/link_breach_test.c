@@ -73,7 +73,7 @@ static void speak_first(int fd, const first_words *s)
     raw_write(fd, bytes, STI_HEADER_BYTES + more);
 }
 
-Test(link_breach, a_stranger_that_does_not_say_hello_is_dropped)
+Test(link_breach, a_stranger_that_sends_no_hello_is_dropped)
 {
     static const first_words strangers[] = {
         {.text = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: "
@@ -233,7 +233,7 @@ Test(link_breach, a_member_that_never_answers_a_goodbye_delays_it_only_so_long)
     close_both();
 }
 
-Test(link_breach, a_shutdown_does_not_wait_longer_than_it_was_told)
+Test(link_breach, a_shutdown_waits_no_longer_than_its_limit)
 {
     link_node_open(&victim, 0, NULL, NULL);
     int fd = say_hello(5), stranger = raw_connect(sti_net_url(victim.net));
@@ -245,7 +245,7 @@ Test(link_breach, a_shutdown_does_not_wait_longer_than_it_was_told)
 }
 
 /* The strangers come from one address, and may be silent for a minute. */
-Test(link_breach, a_crowd_of_strangers_keeps_nobody_out)
+Test(link_breach, a_crowd_of_strangers_does_not_block_nodes)
 {
     enum { CROWD = 200 };
     const sti_net_options options = {.hello_ns = UINT64_C(60000000000)};
@@ -287,7 +287,7 @@ Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
 }
 
 /* A proxy has lost bytes of a frame: the bytes of PINGs take their place. */
-Test(link_breach, a_frame_whose_rest_does_not_come_costs_its_link)
+Test(link_breach, an_unfinished_frame_ends_its_link)
 {
     enum { WHOLE = 100000, LOST = 50000 };
     static const unsigned char bytes[WHOLE];
@@ -386,7 +386,7 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
 }
 
 /* A stopped process receives nothing; it must not declare its peers dead. */
-Test(link_breach, who_was_stopped_itself_takes_nobody_for_dead)
+Test(link_breach, a_process_that_was_suspended_takes_no_peer_for_dead)
 {
     const sti_net_options options = {.heartbeat_ns = 50000000,
                                      .dead_ns = UINT64_C(20000000000)};
@@ -462,7 +462,7 @@ static void note_trouble(void *arg, const char *text)
         atomic_store((atomic_bool *)arg, true);
 }
 
-Test(link_breach, too_few_file_descriptors_are_said)
+Test(link_breach, too_few_file_descriptors_are_reported)
 {
     atomic_bool said = false;
     sti_net *net = NULL;

@@ -274,7 +274,7 @@ Test(link_exchange, a_shutdown_loses_no_frame_over_ipc, .init = make_folder,
     lose_nothing_over(ipc_url);
 }
 
-Test(link_exchange, who_is_left_keeps_what_was_queued_before_the_goodbye)
+Test(link_exchange, messages_queued_before_a_goodbye_are_delivered)
 {
     link_node a, b;
     link_node_open(&a, 0, NULL, NULL);

@@ -270,7 +270,7 @@ Test(link_trust, a_frame_that_was_changed_with_its_checksums_is_found_out)
 }
 
 /* The purpose of the token. */
-Test(link_trust, without_a_token_nobody_would_notice)
+Test(link_trust, without_a_token_the_forgery_succeeds)
 {
     static forging_proxy p;
     open_with(NULL, NULL);
@@ -301,7 +301,7 @@ Test(link_trust, without_a_token_the_loopback_is_for_the_same_user)
     close_both();
 }
 
-Test(link_trust, who_joins_looks_whose_the_other_end_is)
+Test(link_trust, a_joiner_checks_the_owner_of_the_other_end)
 {
     sti_link link;
     if (geteuid() != 0)

@@ -181,7 +181,7 @@ Test(logistic_dual, policies_and_workers_reach_the_same)
     lasso_design_free(&d);
 }
 
-Test(logistic_dual, the_gap_bounds_what_is_left)
+Test(logistic_dual, the_gap_bounds_the_possible_gain)
 {
     lasso_design d = design(100, 1300, .05, 8);
     linear_fit best = fit_dual(&d, &at_one, NULL);
@@ -202,7 +202,7 @@ Test(logistic_dual, the_gap_bounds_what_is_left)
 
 /* ---- weights ----------------------------------------------------------- */
 
-Test(logistic_dual, classes_and_rows_weigh_what_they_are_told)
+Test(logistic_dual, classes_and_rows_have_the_given_weights)
 {
     lasso_design d = design(60, 20, 1, 9);
     char path[] = "/tmp/strads_weights_XXXXXX";
@@ -260,7 +260,7 @@ Test(logistic_dual, columns_of_any_scale_live_side_by_side)
     lasso_design_free(&d);
 }
 
-Test(logistic_dual, it_is_told_what_it_is_not_for)
+Test(logistic_dual, options_without_effect_are_refused)
 {
     lasso_design d = design(50, 60, 1, 14), narrow = design(50, 6, 1, 14);
     strads_logistic_options o = {.c = 1};
@@ -321,7 +321,7 @@ Test(logistic_dual, few_rows_at_a_large_c_do_not_send_an_intercept_away)
     }
 }
 
-Test(logistic_dual, more_labels_are_each_told_from_the_rest)
+Test(logistic_dual, each_of_several_labels_is_fitted_against_the_rest)
 {
     lasso_design d = design(120, 1300, .03, 15),
                  one = design(120, 1300, .03, 15);
@@ -391,7 +391,7 @@ static void expect_refused(const lasso_design *d,
     linear_fit_free(&fit);
 }
 
-Test(logistic_dual, what_it_is_not_for_is_refused)
+Test(logistic_dual, unsuited_data_are_refused)
 {
     lasso_design d = design(30, 4, 1, 13);
 

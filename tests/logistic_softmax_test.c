@@ -293,7 +293,7 @@ Test(logistic_softmax, class_weights_count_rows_so_many_times)
     lasso_design_free(&d);
 }
 
-Test(logistic_softmax, every_certificate_bounds_what_is_left)
+Test(logistic_softmax, every_certificate_bounds_the_possible_gain)
 {
     lasso_design d = logistic_design_classes(COLS, .7);
 
@@ -513,7 +513,7 @@ Test(logistic_softmax, without_a_penalty_it_begins_at_the_start)
     lasso_design_free(&d);
 }
 
-Test(logistic_softmax, what_it_cannot_have_is_refused)
+Test(logistic_softmax, unsupported_options_are_refused)
 {
     const double offset[ROWS] = {1};
     const strads_glm_options of[] = {{.loss = "multinomial",

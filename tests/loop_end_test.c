@@ -81,7 +81,7 @@ Test(loop_end, max_rounds_ends_every_partition_at_the_same_clock)
     strads_result_free(result);
 }
 
-Test(loop_end, who_fails_ends_all_others)
+Test(loop_end, a_failure_ends_all_loops)
 {
     tally = (tally_plan){.clocks = FOREVER,
                          .staleness = STRADS_STALENESS_INFINITE,
@@ -104,7 +104,7 @@ static void note(void *arg, const strads_progress *progress)
     l->n++;
 }
 
-Test(loop_end, each_report_is_told_once_in_order_on_the_callers_thread)
+Test(loop_end, each_report_is_delivered_once_in_order_on_the_callers_thread)
 {
     lines l = {.caller = pthread_self(), .ordered = true};
     tally = (tally_plan){.clocks = 200, .staleness = 3, .reports = 150};
@@ -118,7 +118,7 @@ Test(loop_end, each_report_is_told_once_in_order_on_the_callers_thread)
     strads_result_free(result);
 }
 
-Test(loop_end, a_report_whose_gap_is_small_ends_the_run)
+Test(loop_end, a_report_with_a_small_gap_ends_the_run)
 {
     tally =
         (tally_plan){.clocks = FOREVER, .reports = FOREVER, .converges = 30};
@@ -157,7 +157,7 @@ Test(loop_end, and_after_time_is_up_and_when_the_user_stops_it)
                  STRADS_END_CANCELED);
 }
 
-Test(loop_end, and_when_another_fails_whose_sentence_stays)
+Test(loop_end, and_when_another_fails_the_first_sentence_stays)
 {
     tally = (tally_plan){.clocks = FOREVER,
                          .staleness = STRADS_STALENESS_INFINITE,

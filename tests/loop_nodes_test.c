@@ -212,7 +212,7 @@ Test(loop_nodes, a_stop_on_other_nodes_ends_them_with_the_model_so_far)
     }
 }
 
-Test(loop_nodes, who_fails_ends_all_nodes_with_its_sentence)
+Test(loop_nodes, a_failure_ends_all_nodes_with_its_sentence)
 {
     for (int s = 0; s < 3; s++) {
         const team t = {.program = &tally_program,
@@ -356,7 +356,7 @@ static void note(void *arg, const strads_progress *progress)
     l->n++;
 }
 
-Test(loop_nodes, reports_of_any_partition_are_told_in_order_on_node_0)
+Test(loop_nodes, reports_of_any_partition_are_delivered_in_order_on_node_0)
 {
     for (uint32_t reporter = 0; reporter < 3; reporter++) {
         lines l = {.ordered = true};

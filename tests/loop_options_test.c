@@ -179,7 +179,7 @@ static void refused(const strads_engine_options *options)
     cr_expect_null(engine);
 }
 
-Test(loop_options, what_makes_no_sense_is_refused_before_anybody_joins)
+Test(loop_options, contradictory_options_are_refused_before_a_node_joins)
 {
     refused(&(strads_engine_options){.window = 65});
     refused(&(strads_engine_options){.hold_below = -1});

@@ -92,7 +92,7 @@ static void check(const sums *s, const strads_progress *p, uint32_t partitions)
                        0.01 + 0.1 * p->callback_seconds);
 }
 
-Test(loop_trace, in_one_process_spans_add_up_to_the_times_told,
+Test(loop_trace, in_one_process_spans_add_up_to_the_reported_times,
      .init = make_folder, .fini = remove_folder)
 {
     strads_data *data = toy_data(&tally_program, 23, 17, 3);
@@ -138,7 +138,7 @@ Test(loop_trace, over_nodes_too_and_shards_commit_and_serve,
 
 /* In virtual time there is no noise: a clock costs exactly its declared
  * cost, and the remainder is waiting and the network. */
-Test(loop_trace, simulated_the_spans_are_the_times_told_and_the_costs_given,
+Test(loop_trace, simulated_spans_are_the_reported_times_and_the_given_costs,
      .init = make_folder, .fini = remove_folder)
 {
     enum { NODES = 3, PARTITIONS = 4 };

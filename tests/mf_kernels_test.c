@@ -148,7 +148,7 @@ static void compare(uint32_t stride, mf_kernel one, mf_kernel two, size_t n)
 static const size_t lengths[] = {0, 1, 15, 16, 17, RATINGS};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-Test(mf_kernels, the_portable_loop_does_what_is_written_above_it)
+Test(mf_kernels, the_portable_loop_agrees_with_its_formula)
 {
     for (size_t k = 0; k < LENGTHS; k++)
         for (uint32_t stride = 48; stride <= 80; stride += MF_LANES)

@@ -61,7 +61,7 @@ static void check_swap(mf_rank_swap swap, uint32_t n)
                            "%u ratings, rating %u", n, k);
 }
 
-Test(mf_ranks, a_swap_is_what_the_sums_say_on_every_processor)
+Test(mf_ranks, a_swap_agrees_with_the_sums_on_every_processor)
 {
     const mf_rank_swap swap[] = {mf_rank_swap_portable, mf_rank_swap_avx2(),
                                  mf_rank_swap_avx512()};

@@ -220,7 +220,7 @@ static uint32_t place_of(const double *score, const bool *seen, uint32_t i)
     return place;
 }
 
-Test(mf_recommend, a_list_has_the_highest_scores_without_what_was_seen)
+Test(mf_recommend, a_list_has_the_highest_scores_of_unseen_items)
 {
     const strads_mf_factors m = make_model();
     strads_recommender *r = recommender_of(&m);
@@ -268,7 +268,7 @@ Test(mf_recommend, of_equal_scores_the_lower_number_comes_first)
  * more). Of the first three recommendations 0, 2, 3, places 1 and 3 are hits.
  * The most popular items are 1 (excluded), then 4 and 5, which others rated,
  * then 0. */
-Test(mf_recommend, a_ranking_is_what_one_works_out_by_hand)
+Test(mf_recommend, a_ranking_agrees_with_a_calculation_by_hand)
 {
     enum { N = 10 };
     float user[4] = {0, 1, 0, 0}, item[2 * N];
@@ -374,7 +374,7 @@ static void expect_ranking(const pairs *train, const pairs *test,
     cr_expect_float_eq(found.precision, precision / users, 1e-9);
 }
 
-Test(mf_recommend, rankings_agree_with_counting_who_is_before_whom)
+Test(mf_recommend, rankings_agree_with_counting_pairs)
 {
     static pairs train, test;
     const strads_mf_factors m = make_model();

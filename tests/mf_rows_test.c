@@ -206,7 +206,7 @@ static double penalty(const view *v)
     return sum;
 }
 
-Test(mf_rows, the_objective_falls_and_is_what_the_factors_say)
+Test(mf_rows, the_objective_falls_and_agrees_with_the_factors)
 {
     for (size_t t = 0; t < TRIALS; t++) {
         double f[16];
@@ -385,7 +385,7 @@ Test(mf_rows, sgd_comes_to_the_minimum_of_an_unweighted_penalty)
     cr_expect_leq(f[1], 1.02 * f[0], "%g by SGD, %g", f[1], f[0]);
 }
 
-Test(mf_rows, ratings_below_0_are_refused_where_they_mean_nothing)
+Test(mf_rows, ratings_below_0_are_refused_where_they_have_no_meaning)
 {
     const strads_mf_options options[] = {{.implicit = true},
                                          {.nonnegative = true}};

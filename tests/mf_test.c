@@ -119,7 +119,7 @@ Test(mf, data_that_are_spent_give_the_same_bits)
     strads_data_free(data);
 }
 
-Test(mf, what_is_held_out_does_not_depend_on_partitions)
+Test(mf, held_out_ratings_do_not_depend_on_partitions)
 {
     const strads_mf_options config = {.rank = 4, .sweeps = 1};
     double mean[3];

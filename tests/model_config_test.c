@@ -110,7 +110,7 @@ Test(config, text_that_is_not_json_names_its_line)
     sti_config_strings_free(&b.strings);
 }
 
-Test(config, what_is_written_is_read_back)
+Test(config, options_read_back_as_written)
 {
     both one, two;
     prepare(&one);

@@ -70,7 +70,7 @@ static char *get(void)
     return text;
 }
 
-Test(model, what_is_written_reads_back_bit_for_bit)
+Test(model, a_model_reads_back_bit_for_bit)
 {
     strads_model out = sample();
     strads_model *in = NULL;
@@ -239,7 +239,7 @@ static const bad_model bad_models[] = {
      STRADS_EFORMAT, "\"options\" is wrong"},
 };
 
-Test(model, a_wrong_file_is_refused_with_what_is_wrong)
+Test(model, a_wrong_file_is_refused_with_the_reason)
 {
     for (size_t i = 0; i < sizeof bad_models / sizeof *bad_models; i++) {
         const bad_model *bad = &bad_models[i];

@@ -170,7 +170,7 @@ static char *read_file(const char *path)
     return text;
 }
 
-Test(nodes_bits, the_traces_of_two_nodes_show_what_travels_between_them)
+Test(nodes_bits, the_traces_of_two_nodes_show_the_messages_between_them)
 {
     char path[2][64];
     for (unsigned k = 0; k < 2; k++)

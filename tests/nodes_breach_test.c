@@ -93,7 +93,7 @@ static void ready_twice(forger *f)
     forger_wait_lost(f);
 }
 
-Test(nodes_breach, who_is_ready_twice_is_dropped)
+Test(nodes_breach, a_node_that_is_ready_twice_is_dropped)
 {
     expect_breach(ready_twice, "which was not due");
 }

@@ -186,7 +186,7 @@ static void pair(const team *t, strads_engine **first, team_node *second)
     cr_assert_eq(second->end.err, STRADS_OK, "%s", second->end.text);
 }
 
-Test(nodes_join, who_comes_while_data_is_read_is_refused_at_once)
+Test(nodes_join, a_joiner_is_refused_at_once_while_data_is_read)
 {
     const team t = {.program = &nodes_toy, .nodes = 2};
     strads_engine *first;
@@ -222,7 +222,7 @@ static void wait_counted(const char *url, const char *member, bool counted)
     cr_assert(forger_wait_counted(url, member, counted), "an answer");
 }
 
-Test(nodes_join, a_node_that_joins_twice_is_told_so)
+Test(nodes_join, joining_twice_is_refused_with_the_reason)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
     team_node first;
@@ -322,7 +322,8 @@ Test(nodes_join, the_place_of_one_that_leaves_early_goes_to_the_next)
     cr_expect_eq(rmdir(folder), 0);
 }
 
-Test(nodes_join, a_node_without_the_program_is_told_so_and_ends_nothing)
+Test(nodes_join,
+     a_node_without_the_program_gets_the_reason_and_the_run_continues)
 {
     strads_program other = nodes_toy;
     other.name = "another";
@@ -401,7 +402,7 @@ static void expect_listens_like(const char *host)
     strads_engine_free(first);
 }
 
-Test(nodes_join, who_is_told_no_url_listens_where_it_reaches_node_0)
+Test(nodes_join, a_node_without_a_url_listens_where_it_reaches_node_0)
 {
     char host[INET_ADDRSTRLEN];
     expect_listens_like("127.0.0.1");
@@ -410,7 +411,7 @@ Test(nodes_join, who_is_told_no_url_listens_where_it_reaches_node_0)
 }
 
 /* Node 1 joins and vanishes. Node 2 must not dial it until the time limit. */
-Test(nodes_join, who_dials_a_node_that_is_gone_hears_so_at_once)
+Test(nodes_join, dialling_a_node_that_is_gone_fails_at_once)
 {
     const team t = {.program = &nodes_toy, .nodes = 3};
     team_node first;
@@ -426,7 +427,7 @@ Test(nodes_join, who_dials_a_node_that_is_gone_hears_so_at_once)
     expect_end(&third.end, STRADS_EPEER, "node 1");
 }
 
-Test(nodes_join, a_user_who_stops_a_node_that_dials_waits_no_longer)
+Test(nodes_join, stopping_a_node_that_dials_ends_its_wait)
 {
     static volatile bool stop = true;
     const team t = {.program = &nodes_toy, .stop = &stop};
@@ -443,7 +444,7 @@ static void make_ipc(char url[64])
                    (unsigned)(uintptr_t)url % 1000);
 }
 
-Test(nodes_join, who_joins_itself_is_told_so, .timeout = 20)
+Test(nodes_join, joining_itself_is_refused_with_the_reason, .timeout = 20)
 {
     char url[64];
     make_ipc(url);
@@ -453,7 +454,7 @@ Test(nodes_join, who_joins_itself_is_told_so, .timeout = 20)
                 "is not the coordinator of its run");
 }
 
-Test(nodes_join, two_that_join_each_other_are_told_so, .timeout = 20)
+Test(nodes_join, joining_each_other_is_refused_with_the_reason, .timeout = 20)
 {
     char a[64], b[80];
     make_ipc(a);
@@ -468,7 +469,7 @@ Test(nodes_join, two_that_join_each_other_are_told_so, .timeout = 20)
     cr_expect_neq(second.end.err, STRADS_OK, "%s", second.end.text);
 }
 
-Test(nodes_join, a_hello_that_nobody_answers_is_given_up_in_time, .timeout = 20)
+Test(nodes_join, a_hello_without_an_answer_is_given_up_in_time, .timeout = 20)
 {
     const team t = {.program = &nodes_toy, .timeout = 0.3};
     strads_engine *engine;
@@ -482,7 +483,7 @@ Test(nodes_join, a_hello_that_nobody_answers_is_given_up_in_time, .timeout = 20)
 
 /* ---- impossible runs --------------------------------------------------- */
 
-Test(nodes_join, other_data_is_told_on_both_sides)
+Test(nodes_join, other_data_is_reported_on_both_sides)
 {
     const team t = {.program = &nodes_toy, .nodes = 3, .rows = {23, 24, 24}};
     team_end end[TEAM_MAX];
@@ -508,7 +509,7 @@ static strads_err break_shape(const void *config, const strads_data *data,
                         : STRADS_OK;
 }
 
-Test(nodes_join, a_failure_is_told_to_those_who_still_read_their_data)
+Test(nodes_join, a_failure_reaches_nodes_that_still_read_their_data)
 {
     strads_program program = nodes_toy_endless;
     program.shape = break_shape;
@@ -526,7 +527,7 @@ Test(nodes_join, a_failure_is_told_to_those_who_still_read_their_data)
     strads_engine_free(first);
 }
 
-Test(nodes_join, a_run_that_does_not_suit_its_nodes_is_told_to_all)
+Test(nodes_join, all_nodes_get_the_reason_if_the_run_does_not_suit_one)
 {
     const team t = {.program = &nodes_toy,
                     .nodes = 3,
@@ -541,7 +542,7 @@ Test(nodes_join, a_run_that_does_not_suit_its_nodes_is_told_to_all)
         expect_end(&end[k], STRADS_EPEER, "4 partitions for 5 workers");
 }
 
-Test(nodes_join, an_engine_whose_run_has_failed_says_so)
+Test(nodes_join, an_engine_after_a_failed_run_reports_that)
 {
     strads_program program = nodes_toy_endless;
     program.shape = break_shape;

@@ -177,12 +177,12 @@ static void expect_departure(void (*last_words)(forger *f), const char *why)
     expect_end(&s.end, "node 1 at", why);
 }
 
-Test(nodes_loss, a_node_that_says_goodbye_in_mid_run_ends_it_on_all_others)
+Test(nodes_loss, a_goodbye_in_mid_run_ends_it_on_all_nodes)
 {
     expect_departure(say_nothing, "left the run before it was over");
 }
 
-Test(nodes_loss, nobody_is_done_before_the_coordinator_has_closed_the_run)
+Test(nodes_loss, no_node_is_done_before_the_coordinator_has_closed_the_run)
 {
     expect_departure(claim_to_be_done, "node 1 at");
 }
@@ -212,7 +212,7 @@ static void call_together(sti_mesh *mesh, const team *t)
     free(text);
 }
 
-Test(nodes_loss, a_coordinator_that_just_says_goodbye_ends_the_run)
+Test(nodes_loss, a_coordinators_goodbye_ends_the_run)
 {
     const team t = {.program = &nodes_toy_endless, .nodes = 2};
     team_node s = {.team = &t, .node = 2};
@@ -247,7 +247,7 @@ static void close_late(void *local)
     free(local);
 }
 
-Test(nodes_loss, who_is_done_may_leave_while_others_still_work)
+Test(nodes_loss, a_node_that_is_done_may_leave_while_others_work)
 {
     strads_program program = nodes_toy_endless;
     program.open = remember_partition;

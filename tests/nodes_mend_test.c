@@ -170,7 +170,7 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_are_cut_again_and_again)
     count(1, 3000, false);
 }
 
-Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_what_they_carry)
+Test(nodes_mend, a_loop_counts_exactly_over_links_that_damage_frames)
 {
     for (uint64_t mean = 1000; mean < 100000; mean *= 4)
         count(2, mean, true);
@@ -339,7 +339,7 @@ static void build_for_silence(void *arg, const char *url)
     build_roads(&s->roads, url);
 }
 
-Test(nodes_mend, a_link_on_which_nothing_comes_is_made_anew)
+Test(nodes_mend, a_silent_link_is_dialled_again)
 {
     team t = {.program = &tally_program, .nodes = 2};
     silence s = {.roads.team = &t};

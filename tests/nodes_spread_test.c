@@ -80,7 +80,7 @@ Test(nodes_spread, none_is_shorter_by_much_than_the_one_that_is_found)
     cr_expect(moved > 300 && moved < 2700, "%u", moved);
 }
 
-Test(nodes_spread, who_is_new_counts_as_the_usual_one)
+Test(nodes_spread, a_new_node_counts_as_an_average_one)
 {
     sti_pace nodes[] = {{1, 3, 100}, {1, 3, 400}, {1, 1, 0}};
     cr_assert(sti_node_spread(nodes, 3));

@@ -156,7 +156,7 @@ static uint32_t offsets(const char *graph, uint32_t peers)
     return bits;
 }
 
-Test(peers, graphs_have_the_offsets_that_they_are_said_to_have)
+Test(peers, graphs_have_their_documented_offsets)
 {
     for (uint32_t n = 1; n <= 31; n++)
         cr_expect_eq(offsets("all", n), (1u << n) - 2);
@@ -309,7 +309,7 @@ Test(peers, a_newer_vector_takes_the_place_of_the_oldest_unread_one)
     }
 }
 
-Test(peers, a_sparse_vector_has_no_say_in_what_it_lacks)
+Test(peers, a_sparse_vector_does_not_affect_entries_that_it_lacks)
 {
     pair p = open_pair((strads_peers_options){.length = 4, .sparse = true});
     const uint32_t index[2] = {3, 0};

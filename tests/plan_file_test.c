@@ -44,7 +44,7 @@ static void expect_bad_file(const char *text, strads_err code, const char *says)
     cr_assert_null(plan);
 }
 
-Test(plan_file, what_is_written_is_read_back)
+Test(plan_file, a_plan_reads_back_as_written)
 {
     const double block[] = {3, 0.1, 1e300, 2, 5}, partition[] = {1, 2, 0.5};
     strads_plan *plan = NULL, *again = NULL;
@@ -75,7 +75,7 @@ Test(plan_file, a_plan_by_hand_may_be_terse)
 
 #define HEAD "{\"strads-plan\": 1, \"partitions\": 2, \"blocks\": 2, "
 
-Test(plan_file, what_is_no_plan_is_refused_with_the_place)
+Test(plan_file, invalid_plans_are_refused_with_the_place)
 {
     expect_bad_file("{", STRADS_EFORMAT,
                     ": is not a plan: line 1 is not JSON: string or '}' "

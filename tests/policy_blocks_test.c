@@ -42,7 +42,7 @@ Test(policy_blocks, blocks_of_a_dispatch_have_similar_work)
 }
 
 /* Pairs (0, 1), (2, 3), ... are dependent, all others are not. */
-Test(policy_blocks, who_depends_on_each_other_is_dispatched_together)
+Test(policy_blocks, dependent_parameters_are_dispatched_together)
 {
     enum { N = 36 }; /* few enough to compare all of them at once */
     float *d = calloc(N * N, sizeof *d);
@@ -117,7 +117,7 @@ static double three_in_four_move(harness *h, uint32_t j)
     return j % 4 == 0 ? 0 : 1;
 }
 
-Test(policy_blocks, what_moves_is_one_block_where_all_were_two)
+Test(policy_blocks, moving_parameters_are_one_block_where_all_were_two)
 {
     enum { N = 40, MOVING = 30 };
     harness h = harness_begin((harness_setup){
@@ -177,7 +177,7 @@ Test(policy_blocks, blocks_grow_with_the_work_asked_for)
 
 /* ---- probes ------------------------------------------------------------ */
 
-Test(policy_blocks, what_is_known_is_not_probed_again)
+Test(policy_blocks, known_pairs_are_not_probed_again)
 {
     enum { N = 100 };
     float *d = harness_dependency(N, 0.02, 4);

@@ -68,7 +68,7 @@ Test(policy_packing, no_block_has_more_members_than_allowed)
     cr_assert_eq(pack(p).bins, (MOST + 6) / 7);
 }
 
-Test(policy_packing, who_depends_on_each_other_shares_a_block)
+Test(policy_packing, dependent_parameters_share_a_block)
 {
     enum { N = 12 };
     float dependency[N * N] = {0};

@@ -122,7 +122,7 @@ Test(policy_priority, a_seed_names_the_whole_schedule)
 
 /* ---- which parameters are drawn ------------------------------------------ */
 
-Test(policy_priority, what_moves_more_is_dispatched_more_often)
+Test(policy_priority, parameters_that_move_more_are_dispatched_more_often)
 {
     harness h = harness_begin((
         harness_setup){.parameters = 60, .work = 1, .block_max = 1, .seed = 5});
@@ -143,7 +143,7 @@ Test(policy_priority, what_moves_more_is_dispatched_more_often)
     harness_close(&h);
 }
 
-Test(policy_priority, who_has_moved_is_visited_again_by_the_floor)
+Test(policy_priority, the_floor_revisits_parameters_that_have_moved)
 {
     harness h = harness_begin(
         (harness_setup){.parameters = 40, .work = 1, .block_max = 1});
@@ -178,7 +178,7 @@ Test(policy_priority, it_rests_as_soon_as_little_enough_is_left)
     harness_close(&h);
 }
 
-Test(policy_priority, it_waits_for_what_in_flight_may_still_change)
+Test(policy_priority, it_waits_for_blocks_in_flight_that_may_change_priorities)
 {
     harness h = harness_begin(
         (harness_setup){.parameters = 10, .work = 100, .block_max = 64});
@@ -195,7 +195,7 @@ Test(policy_priority, it_waits_for_what_in_flight_may_still_change)
 
 /* Parameter 0 depends on all others. The others are independent and keep the
  * pipeline full. */
-Test(policy_priority, nobody_is_passed_by_for_ever)
+Test(policy_priority, every_parameter_is_visited_in_the_end)
 {
     enum { N = 200 };
     float *d = calloc(N * N, sizeof *d);

@@ -224,7 +224,7 @@ Test(policy_sampler, a_hidden_block_hides_its_members)
     close_sampler(&f);
 }
 
-Test(policy_sampler, nothing_is_drawn_when_nothing_moves)
+Test(policy_sampler, no_parameter_is_drawn_when_all_priorities_are_0)
 {
     fixture f;
     open_sampler(&f, 9);
@@ -235,7 +235,7 @@ Test(policy_sampler, nothing_is_drawn_when_nothing_moves)
     close_sampler(&f);
 }
 
-Test(policy_sampler, what_is_no_priority_counts_as_none)
+Test(policy_sampler, invalid_priorities_count_as_0)
 {
     fixture f;
     open_sampler(&f, 4);

@@ -75,7 +75,7 @@ Test(policy_sweep, blocks_have_the_work_asked_for)
     }
 }
 
-Test(policy_sweep, blocks_are_cut_anew_when_the_work_asked_for_doubles)
+Test(policy_sweep, blocks_are_cut_again_when_the_wanted_work_doubles)
 {
     harness_setup setup = {.policy = "uniform", .parameters = 64, .work = 4};
     harness h = play(&setup, 1000);

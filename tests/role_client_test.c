@@ -154,7 +154,7 @@ Test(role_client, an_answer_gets_the_own_pushes_that_it_does_not_hold)
     close_hand(&h);
 }
 
-Test(role_client, an_answer_older_than_what_was_acknowledged_is_asked_again)
+Test(role_client, an_answer_older_than_an_acknowledgement_is_requested_again)
 {
     hand h;
     double got[2];
@@ -193,7 +193,7 @@ Test(role_client, a_full_window_waits_and_an_acknowledgement_wakes)
     close_hand(&h);
 }
 
-Test(role_client, what_is_not_acknowledged_is_sent_again_in_order)
+Test(role_client, unacknowledged_messages_are_sent_again_in_order)
 {
     hand h;
     open_hand(&h, 0, 0);
@@ -228,7 +228,7 @@ static uint32_t rows_of(const sti_msg *msg, bool *ends)
     return n;
 }
 
-Test(role_client, what_is_more_than_a_piece_leaves_in_several_that_end_at_once)
+Test(role_client, large_pushes_leave_in_pieces_that_end_together)
 {
     enum { ROWS = 11, EACH = PIECE / 16 };
     hand h;
@@ -246,7 +246,7 @@ Test(role_client, what_is_more_than_a_piece_leaves_in_several_that_end_at_once)
     close_hand(&h);
 }
 
-Test(role_client, what_does_not_fit_the_window_is_pending_still)
+Test(role_client, pushes_beyond_the_window_stay_pending)
 {
     enum { ROWS = 12, EACH = PIECE / 16 };
     hand h;
@@ -323,7 +323,7 @@ static double sum_pushed(const hand *h, uint32_t table, uint32_t *rows)
     return sum;
 }
 
-Test(role_client, filters_hold_back_what_is_small_or_too_much_until_the_end)
+Test(role_client, filters_hold_back_small_or_excess_changes_until_the_end)
 {
     hand h;
     uint32_t rows;

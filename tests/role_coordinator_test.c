@@ -249,7 +249,7 @@ static sti_object *bytes(size_t size)
     return &b->head;
 }
 
-Test(role_coordinator, a_result_that_nobody_waits_for_ends_the_run)
+Test(role_coordinator, an_unexpected_result_ends_the_run)
 {
     const uint64_t rounds[] = {0, 3, 6, 7, 1000, UINT64_MAX};
     for (uint32_t k = 0; k < 6; k++)
@@ -342,7 +342,7 @@ Test(role_coordinator, after_the_end_nothing_is_sent_any_more)
     close_hand(&h);
 }
 
-Test(role_coordinator, a_cancel_lands_what_is_in_flight_and_closes)
+Test(role_coordinator, a_cancel_commits_rounds_in_flight_and_closes)
 {
     hand h;
     open_hand(&h, (strads_engine_options){.depth = 2});

@@ -12,7 +12,7 @@
 
 /* ---- buffers ----------------------------------------------------------- */
 
-Test(role_objects, a_buffer_keeps_what_was_in_it_when_it_grows)
+Test(role_objects, a_buffer_keeps_its_content_when_it_grows)
 {
     sti_buffer *b;
     cr_assert_eq(sti_buffer_new(3, &b), STRADS_OK);
@@ -240,7 +240,7 @@ Test(role_objects, a_dispatch_may_be_empty)
 
 /* ---- effects ----------------------------------------------------------- */
 
-Test(role_objects, effects_keep_their_order_and_free_what_was_not_sent)
+Test(role_objects, effects_keep_their_order_and_free_unsent_messages)
 {
     sti_effects e = {0};
     for (uint32_t k = 0; k < 100; k++) {

@@ -208,7 +208,7 @@ Test(role_shard, a_push_that_comes_again_is_acknowledged_and_not_applied)
     close_hand(&h);
 }
 
-Test(role_shard, what_comes_too_early_is_not_taken_until_what_is_missing_came)
+Test(role_shard, early_pushes_wait_for_the_missing_ones)
 {
     hand h;
     open_hand(&h);
@@ -346,7 +346,7 @@ Test(role_shard, a_snapshot_holds_its_clock_and_nothing_later)
 
 /* One worker advances beyond a snapshot's clock and leaves; the other one then
  * reaches the snapshot. */
-Test(role_shard, a_snapshot_lacks_what_one_who_ran_ahead_and_left_added_later)
+Test(role_shard, a_snapshot_lacks_later_changes_of_a_worker_that_left)
 {
     hand h;
     double value = 0;

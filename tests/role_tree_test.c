@@ -91,7 +91,7 @@ static uint32_t widest(sti_tree tree)
     return most;
 }
 
-Test(role_tree, nobody_has_many_children)
+Test(role_tree, no_node_has_many_children)
 {
     cr_assert_eq(widest(sti_tree_up(8)), 3);
     cr_assert_eq(widest(sti_tree_up(64)), 7);
@@ -154,7 +154,7 @@ Test(role_tree, chunks_leave_nothing_out_and_are_even)
             }
 }
 
-Test(role_tree, what_is_small_or_no_sum_goes_whole)
+Test(role_tree, small_messages_and_unsummed_ones_are_not_split)
 {
     const size_t large = 1 << 20;
     const strads_phase whole[] = {{.merge = STRADS_MERGE_CONCAT},
@@ -170,7 +170,7 @@ Test(role_tree, what_is_small_or_no_sum_goes_whole)
 
 /* Every chunk has one root, few hops from all partitions. Over all chunks, a
  * partition receives little more than one partial. */
-Test(role_tree, nobody_takes_in_much_more_than_one_partial)
+Test(role_tree, no_node_receives_much_more_than_one_partial)
 {
     for (uint32_t k = 0; k < COUNTS; k++) {
         const uint32_t n = counts[k];
@@ -277,7 +277,7 @@ static double most_sent(broadcast *t, uint32_t *pieces)
     return (double)most / *pieces;
 }
 
-Test(role_tree, a_dispatch_reaches_everybody_once_whole_or_in_pieces)
+Test(role_tree, a_dispatch_reaches_every_node_once_whole_or_in_pieces)
 {
     const uint32_t workers[] = {1,  2,   7,   8,    9,    16,  17,
                                 37, 100, 257, 1000, 1024, 1111};

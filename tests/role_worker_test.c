@@ -161,7 +161,7 @@ static strads_err count_versions(strads_task *task,
     return STRADS_OK;
 }
 
-Test(role_worker, updates_are_told_in_the_order_of_dispatches_not_of_arrival)
+Test(role_worker, updates_run_in_the_order_of_dispatches_not_of_arrival)
 {
     toy_roles r;
     toy_roles_setup setup = {.phases = PHASES,
@@ -382,7 +382,7 @@ Test(role_worker, a_partial_that_is_twice_or_wrong_in_size_fails_the_run)
                      "a partial that is not expected");
 }
 
-Test(role_worker, a_slice_of_what_goes_whole_fails_the_run)
+Test(role_worker, a_slice_of_an_unsplit_message_fails_the_run)
 {
     sti_msg msg = {.kind = STI_MSG_PARTIAL,
                    .partition = 4,
@@ -394,7 +394,7 @@ Test(role_worker, a_slice_of_what_goes_whole_fails_the_run)
 
 /* A partial before its dispatch is kept, and checked when the dispatch
  * arrives. */
-Test(role_worker, a_partial_ahead_that_nobody_waits_for_fails_its_round)
+Test(role_worker, an_unexpected_early_partial_fails_its_round)
 {
     toy_roles r;
     open_roles(&r, 5, 2, 1, 0);

@@ -140,7 +140,7 @@ static void refuse_text(const char *text, const char *says)
     strads_data_free(data);
 }
 
-Test(roles, what_is_no_network_is_refused_with_its_line)
+Test(roles, invalid_networks_are_refused_with_their_line)
 {
     refuse_text("a b\nc\n", "line 2: found 'c', expected a link");
     refuse_text("a b\nb c 1.5\n", "line 2: found '1.5', expected a link's "
@@ -514,7 +514,7 @@ static void rank_by_force(uint32_t n, const double *score, const bool *is,
     }
 }
 
-Test(roles, rankings_are_what_all_pairs_and_thresholds_say)
+Test(roles, rankings_agree_with_all_pairs_and_thresholds)
 {
     enum { N = 60 };
     for (uint32_t trial = 0; trial < 100; trial++) {

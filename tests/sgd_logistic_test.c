@@ -336,7 +336,7 @@ Test(sgd_logistic, a_start_is_where_it_starts)
     strads_data_free(data);
 }
 
-Test(sgd_logistic, the_result_tells_labels_and_the_theorems_constants)
+Test(sgd_logistic, the_result_has_the_labels_and_the_theorems_constants)
 {
     design d;
     make_design(&d);
@@ -437,7 +437,7 @@ Test(sgd_logistic, on_speeches_the_duality_gap_is_small)
 
 /* 1/2 |w|^2 + C sum hinge, certified by its duality gap, is n C times our
  * objective. */
-Test(sgd_logistic, a_hinge_comes_near_what_the_dual_svm_certifies)
+Test(sgd_logistic, a_hinge_comes_near_the_certified_optimum_of_the_dual_svm)
 {
     static const char *const staleness[] = {"1", "hogwild"};
     const char *path = STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm";

@@ -278,7 +278,7 @@ static strads_err tally_with(strads_engine_options options, strads_end *end,
 
 enum { FOREVER = 1000000 };
 
-Test(sim_loop, reports_are_told_in_order_on_the_callers_thread)
+Test(sim_loop, reports_arrive_in_order_on_the_callers_thread)
 {
     lines l = {.caller = pthread_self(), .ordered = true};
     strads_end end;
@@ -315,7 +315,7 @@ Test(sim_loop, bounds_and_gaps_end_it)
     cr_expect_eq(end, STRADS_END_CONVERGED);
 }
 
-Test(sim_loop, a_failure_is_told_with_its_sentence)
+Test(sim_loop, a_failure_is_reported_with_its_sentence)
 {
     strads_end end;
     strads_progress p;
@@ -325,7 +325,7 @@ Test(sim_loop, a_failure_is_told_with_its_sentence)
     cr_expect_str_eq(strads_error_text(), "the last partition gave up");
 }
 
-Test(sim_loop, what_a_clock_takes_can_be_measured)
+Test(sim_loop, the_time_of_a_clock_can_be_measured)
 {
     strads_data *data = toy_data(&tally_program, 23, 17, 2);
     const strads_engine_options options = {.size = sizeof options,

@@ -134,7 +134,7 @@ static strads_err slow_update(strads_task *task)
     return sim_toy_rounds.update(task);
 }
 
-Test(sim_repeat, what_callbacks_cost_is_measured)
+Test(sim_repeat, costs_of_callbacks_are_measured)
 {
     strads_program program = sim_toy_rounds;
     program.update = slow_update;

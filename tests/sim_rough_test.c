@@ -151,7 +151,7 @@ static bool lose_message(const strads_data *data, uint64_t at)
     return lost;
 }
 
-Test(sim_rough, a_lost_message_is_told_and_never_waited_for)
+Test(sim_rough, a_lost_message_is_reported_and_never_waited_for)
 {
     strads_data *data = toy_data(&sim_toy_rounds, 6, 2, 6);
     uint64_t at = 0;
@@ -240,7 +240,7 @@ static void watch(void *arg, const strads_progress *progress)
     w->stop = ++w->calls == 2;
 }
 
-Test(sim_rough, progress_tells_virtual_seconds_and_stop_ends_the_run)
+Test(sim_rough, progress_has_virtual_seconds_and_stop_ends_the_run)
 {
     strads_data *data = toy_data(&toy_ridge, 60, 6, 3);
     watcher w = {0};

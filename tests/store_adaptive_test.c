@@ -97,7 +97,7 @@ Test(store_adaptive, it_is_judged_by_the_mean_of_four_looks)
 
 /* A worker that always waits equally long checks the largest staleness more
  * and more rarely. */
-Test(store_adaptive, it_steps_back_from_what_did_not_help_and_pauses)
+Test(store_adaptive, it_steps_back_from_a_change_that_did_not_help_and_pauses)
 {
     static const uint32_t pause[] = {8, 16, 32, 64, 128, 256, 256};
     uint64_t now = 0;

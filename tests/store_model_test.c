@@ -195,13 +195,13 @@ static void run_model(strads_scalar type, bool sparse)
     free(m);
 }
 
-Test(store, dense_tables_hold_what_a_naive_array_holds)
+Test(store, dense_tables_equal_a_naive_array)
 {
     for (int type = STRADS_F64; type <= STRADS_I64; type++)
         run_model((strads_scalar)type, false);
 }
 
-Test(store, sparse_tables_hold_what_a_naive_array_holds)
+Test(store, sparse_tables_equal_a_naive_array)
 {
     for (int type = STRADS_F64; type <= STRADS_I64; type++)
         run_model((strads_scalar)type, true);

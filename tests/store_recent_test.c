@@ -100,7 +100,7 @@ static double read_last(strads_session *session, uint64_t row,
     return out[COLS - 1];
 }
 
-Test(store_recent, what_is_read_again_in_a_clock_is_not_asked_for_again)
+Test(store_recent, a_row_read_twice_in_a_clock_is_requested_once)
 {
     source s;
     strads_session *session = open_session(&s);
@@ -112,7 +112,7 @@ Test(store_recent, what_is_read_again_in_a_clock_is_not_asked_for_again)
     strads_session_close(session);
 }
 
-Test(store_recent, what_has_changed_is_asked_for_again)
+Test(store_recent, a_changed_row_is_requested_again)
 {
     source s;
     strads_session *session = open_session(&s);
@@ -126,7 +126,7 @@ Test(store_recent, what_has_changed_is_asked_for_again)
 }
 
 /* An answer may be older than a change that is reported together with it. */
-Test(store_recent, what_changes_while_it_is_read_is_asked_for_again)
+Test(store_recent, a_row_that_changes_while_it_is_read_is_requested_again)
 {
     source s;
     strads_session *session = open_session(&s);
@@ -170,7 +170,7 @@ Test(store_recent, an_own_increment_is_seen_at_once)
     strads_session_close(session);
 }
 
-Test(store_recent, rows_that_share_a_place_are_told_apart)
+Test(store_recent, rows_that_share_a_place_are_kept_apart)
 {
     source s;
     strads_session *session = open_session(&s);
@@ -197,7 +197,7 @@ Test(store_recent, wide_rows_are_asked_for_each_time)
     strads_session_close(session);
 }
 
-Test(store_recent, what_was_refused_is_not_kept)
+Test(store_recent, a_refused_row_is_not_kept)
 {
     source s;
     double out[COLS];
@@ -216,7 +216,7 @@ Test(store_recent, what_was_refused_is_not_kept)
 
 /* Other sessions commit to the table directly; a reader does not wait for a
  * clock. */
-Test(store_recent, in_one_process_what_others_commit_is_seen_at_once)
+Test(store_recent, in_one_process_commits_of_others_are_seen_at_once)
 {
     strads_store *store;
     strads_session *a, *b;

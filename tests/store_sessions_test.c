@@ -101,7 +101,7 @@ Test(store_sessions, several_rows_are_added_to_at_once_or_none_of_them)
     }
 }
 
-Test(store_sessions, who_advances_is_at_that_clock_for_all_and_never_goes_back)
+Test(store_sessions, a_clock_advances_for_all_and_never_decreases)
 {
     double row[2];
     strads_store *store =
@@ -147,7 +147,7 @@ Test(store_sessions, increments_of_a_clock_leave_as_one_commit_of_each_table)
     }
 }
 
-Test(store_sessions, closing_pushes_what_is_left)
+Test(store_sessions, closing_pushes_the_remaining_changes)
 {
     strads_store *store =
         open_store(0, (strads_table_spec){.name = "w", .rows = 1, .cols = 1});
@@ -184,7 +184,7 @@ Test(store_sessions, a_table_made_later_is_there_too)
     strads_store_free(store);
 }
 
-Test(store_sessions, what_does_not_fit_is_refused_and_nothing_changes)
+Test(store_sessions, invalid_requests_are_refused_without_a_change)
 {
     strads_store *store = open_store(0, (strads_table_spec){.name = "n",
                                                             .type = STRADS_I32,

@@ -117,7 +117,7 @@ Test(store_snapshot, a_worker_that_nothing_was_added_before_reads_the_rows)
     strads_store_free(store);
 }
 
-Test(store_snapshot, what_there_is_none_of_is_refused)
+Test(store_snapshot, a_snapshot_that_does_not_exist_is_refused)
 {
     strads_store *none = open_store(STRADS_I64, false, 0);
     strads_store *store = open_store(STRADS_I64, false, EVERY);
@@ -142,7 +142,7 @@ Test(store_snapshot, what_there_is_none_of_is_refused)
 }
 
 /* `a` is so far ahead that 10 is not kept; 12 is kept again. */
-Test(store_snapshot, one_that_was_not_kept_is_said_to_be_lost_and_no_other)
+Test(store_snapshot, only_a_snapshot_that_was_not_kept_is_reported_lost)
 {
     strads_store *store = open_store(STRADS_I64, true, EVERY);
     strads_session *a = open_session(store, 0, 2);
@@ -181,7 +181,7 @@ Test(store_snapshot, another_group_of_workers_has_clocks_of_its_own)
 }
 
 /* A snapshot is as large as the table and does not fit in memory here. */
-Test(store_snapshot, without_memory_it_is_lost_and_nothing_else)
+Test(store_snapshot, without_memory_only_the_snapshot_is_lost)
 {
     enum { MANY = 100000 };
     const strads_table_spec spec = {.name = "t",

@@ -134,7 +134,7 @@ Test(store, integers_wrap_around)
     strads_store_free(store);
 }
 
-Test(store, floats_add_as_the_standard_says)
+Test(store, floats_add_by_ieee_754)
 {
     strads_store *store = open_store(0);
     uint32_t t = add_table(store, (strads_table_spec){.name = "f32",
@@ -244,7 +244,7 @@ Test(store, a_spec_that_makes_no_sense_is_refused)
     strads_store_free(store);
 }
 
-Test(store, what_is_not_there_is_named_and_nothing_changes)
+Test(store, missing_rows_are_named_and_nothing_changes)
 {
     strads_store *store = open_store(0);
     uint32_t t =

@@ -139,7 +139,7 @@ Test(svm_l1, two_points_have_the_solution_that_can_be_written_down)
     lasso_design_free(&d);
 }
 
-Test(svm_l1, what_it_cannot_do_is_refused)
+Test(svm_l1, unsupported_options_are_refused)
 {
     lasso_design d = design_of(10, 3, 1, 0);
     const strads_svm_l1_options wrong[] = {{.loss = "hinge"},

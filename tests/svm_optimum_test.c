@@ -184,7 +184,7 @@ Test(svm_optimum, steps_by_products_settle_the_last_digits)
 /* A run that ends within a step, where w has moved along a direction,
  * returns the w of the reported objective; after the step the objective would
  * be lower. */
-Test(svm_optimum, a_run_cut_short_amid_a_step_is_worth_what_it_reports)
+Test(svm_optimum, a_run_that_ends_amid_a_step_reports_its_objective)
 {
     const strads_svm_options options = {.loss = "squared-hinge", .c = 1000};
     lasso_design design = wide_design(0);

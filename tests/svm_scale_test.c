@@ -136,7 +136,7 @@ Test(svm_scale, several_classes_have_one_scale)
 
 /* A start and the result of a limited run are in units of the unscaled
  * columns. */
-Test(svm_scale, a_run_goes_on_where_another_was_cut_off)
+Test(svm_scale, a_run_continues_where_another_ended)
 {
     lasso_design d = design_of(4);
     strads_svm_options o = variants[1];

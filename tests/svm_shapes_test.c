@@ -176,7 +176,7 @@ static void shapes_on(uint32_t n, bool simulated)
     each_shape(&engine, simulated);
 }
 
-Test(svm_shapes, one_worker_says_what_its_fit_is_worth)
+Test(svm_shapes, one_worker_reports_the_objective_of_its_fit)
 {
     shapes_on(1, false);
 }

@@ -140,7 +140,7 @@ Test(trace, a_folder_that_is_not_there_is_an_error)
     cr_assert_null(trace);
 }
 
-Test(trace, what_could_not_be_written_is_an_error_at_the_end,
+Test(trace, events_that_could_not_be_written_are_an_error_at_the_end,
      .init = make_folder, .fini = remove_folder)
 {
     sti_trace *trace = start();

@@ -53,7 +53,7 @@ static int read_all(sti_reader *r)
     return right;
 }
 
-Test(wire_cursor, what_is_written_is_read)
+Test(wire_cursor, written_values_read_back)
 {
     sti_writer w = {0};
     sti_reader r;
@@ -184,7 +184,7 @@ Test(wire_cursor, an_array_is_filled_in_place)
     sti_writer_free(&w);
 }
 
-Test(wire_cursor, a_cleared_writer_starts_anew_without_losing_its_memory)
+Test(wire_cursor, a_cleared_writer_restarts_with_its_memory)
 {
     sti_writer w = {0};
     sti_write_u64(&w, 1);

@@ -42,7 +42,7 @@ Test(wire_frame, a_header_comes_back_as_it_was_written)
 }
 
 /* Written by hand from docs/wire-format.md, independent of the code. */
-Test(wire_frame, a_header_lies_on_the_wire_as_the_document_says)
+Test(wire_frame, a_header_has_the_documented_layout)
 {
     static const unsigned char wanted[STI_HEADER_BYTES] = {
         'S',  'T',  'R',  'D',  0x10, 0x00, 0x13, 0x00, 0x07, 0x00, 0x00,

@@ -1,6 +1,6 @@
 /* One example for each command. Files in data/ are in the source tree. An
- * example may read what the examples above it wrote, or what the test makes:
- * links.txt, groups.txt and topics of labelled documents. */
+ * example may read files that the examples above it wrote, or that the test
+ * makes: links.txt, groups.txt and labelled.json. */
 #include "cli_examples.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const struct example {
     const char *command;
-    const char *lines; /* what a shell runs, without a line end at its end */
+    const char *lines; /* of a shell, without a line end at the end */
 } examples[] = {
     {"lasso train", "strads lasso train " YEAR "train.svm --model lasso.json "
                     "\\\n    --log run.jsonl"},

@@ -37,13 +37,13 @@ strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
      .of = kind},                                                           \
         {.name = word " evaluate",                                          \
          .args = "MODEL DATA",                                              \
-         .summary = "how good its predictions are",                         \
+         .summary = "measure its predictions",                              \
          .about = "Measures a model's predictions on rows with labels.",    \
          .verb = &cli_linear_evaluate,                                      \
          .of = kind},                                                       \
     {                                                                       \
         .name = word " show", .args = "MODEL",                              \
-        .summary = "its largest weights, by name",                          \
+        .summary = "print its largest weights, by name",                    \
         .about = "Shows the intercept and the largest weights of a model.", \
         .verb = &cli_linear_show, .of = kind                                \
     }

@@ -110,8 +110,8 @@ static strads_err read_array(const char *path, const array *a,
                            name, strerror(errno), path);
     }
     return strads_fail(STRADS_EMISMATCH,
-                       "%s: is not what the model %s was written with (%" PRIu64
-                       " rows of %" PRIu32
+                       "%s: is not the file that was written with the model "
+                       "%s (%" PRIu64 " rows of %" PRIu32
                        " f32, checksum %s): keep its files together",
                        name, path, a->rows, a->width, checksum);
 }

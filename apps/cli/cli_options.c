@@ -863,7 +863,7 @@ static const strads_option threads_table[] = {WORKERS_ROW, {.name = NULL}};
 static const strads_option workers_table[] = {
     WORKERS_ROW,
     STRADS_OPTION(BYTES, cli_use, memory, "memory", "SIZE",
-                  "bytes for data: 512M, 1.5G (default: what is free)",
+                  "bytes for data: 512M, 1.5G (default: the free memory)",
                   .min = 1, .max = 0x1p53),
     {.name = NULL},
 };

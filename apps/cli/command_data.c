@@ -295,9 +295,9 @@ static const cli_verb pack_verb = {
 const cli_command cli_data_commands[] = {
     {.name = "data info",
      .args = "FILE",
-     .summary = "what a data file holds",
-     .about = "Reads a data file, plain, gzip or zstd, and describes what it "
-              "holds.",
+     .summary = "describe a data file",
+     .about = "Reads a data file, plain, gzip or zstd, and describes its "
+              "content.",
      .verb = &info_verb},
     {.name = "data pack",
      .args = "FILE...",

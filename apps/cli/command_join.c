@@ -42,7 +42,7 @@ static const strads_option join_table[] = {
             "0)",
             0, 1e9),
     STRADS_OPTION(BYTES, cli_join, memory, "memory", "SIZE",
-                  "bytes for data: 512M, 1.5G (default: what is free)",
+                  "bytes for data: 512M, 1.5G (default: the free memory)",
                   .min = 1, .max = 0x1p53),
     CLI_MF_COLUMNS(cli_join, column),
     CLI_SAMPLES_OPTIONS(cli_join, samples),

@@ -144,33 +144,33 @@ const cli_command cli_lda_commands[] = {
      .train = &train},
     {.name = "lda topics",
      .args = "MODEL",
-     .summary = "the top words of its topics",
+     .summary = "print the top words of its topics",
      .about = "Prints the top words of each topic: its number, its share of "
               "all tokens, words. Scores in csv and json are logarithms of "
               "probabilities, or relevances.",
      .verb = &cli_lda_topics},
     {.name = "lda infer",
      .args = "MODEL DATA",
-     .summary = "shares of its topics in new documents",
+     .summary = "write shares of its topics in documents",
      .about = "Writes the shares of the model's topics in each document. Words "
               "that the model does not have are ignored.",
      .verb = &cli_lda_infer},
     {.name = "lda predict",
      .args = "MODEL DATA",
-     .summary = "labels of new documents",
+     .summary = "write labels of new documents",
      .about = "Writes the label that a model trained with --labels gives each "
               "document, one a line. Words that the model does not have are "
               "ignored.",
      .verb = &cli_lda_predict},
     {.name = "lda show",
      .args = "MODEL",
-     .summary = "its topics' weights by label",
+     .summary = "print its topics' weights by label",
      .about = "Writes the weight of each topic for each label of a model "
               "trained with --labels, and the topic's share of all tokens.",
      .verb = &cli_lda_show},
     {.name = "lda evaluate",
      .args = "MODEL DATA",
-     .summary = "how well it predicts; coherence of topics",
+     .summary = "measure its predictions and coherence",
      .about = "Measures how well a topic model predicts documents (half of "
               "each from the other half, or from left to right), and how "
               "often the top words of its topics occur together in them.",

@@ -129,7 +129,7 @@ typedef struct evaluation {
 
 static const strads_option evaluate_table[] = {
     CLI_TEXT(evaluation, train_path, "train", "RATINGS",
-             "what it was trained on: errors there, and ranking (none)"),
+             "the training ratings: errors on them, and ranking (none)"),
     CLI_U32(evaluation, top, "top", "K",
             "places of a ranking that count (default: 10)", 1, 1e6),
     CLI_F64(evaluation, relevant, "relevant", "R",
@@ -274,9 +274,9 @@ static const strads_option recommend_table[] = {
     CLI_U32(recommendation, top, "top", "N", "items a user (default: 10)", 1,
             1e6),
     CLI_TEXT(recommendation, exclude, "exclude", "RATINGS",
-             "leave out what a user rated there (default: nothing)"),
+             "leave out items that a user rated there (default: none)"),
     CLI_TEXT(recommendation, fold_in, "fold-in", "RATINGS",
-             "for the users of that file, new ones, without what they rated"),
+             "for the new users of that file, without items that they rated"),
     {.name = NULL},
 };
 
@@ -420,8 +420,8 @@ static strads_err check_mf_options(const recommendation *o)
     }
     if (o->fold_in && o->exclude) {
         return strads_fail(STRADS_EINVAL,
-                           "--exclude is for the model's users; those of "
-                           "--fold-in are not offered what they rated anyway");
+                           "--exclude is for the model's users; for those of "
+                           "--fold-in, rated items are left out anyway");
     }
     return STRADS_OK;
 }
@@ -525,13 +525,13 @@ const cli_command cli_mf_commands[] = {
      .train = &train},
     {.name = "mf predict",
      .args = "MODEL DATA",
-     .summary = "its ratings of the pairs in the data",
+     .summary = "write its ratings of the pairs in the data",
      .about = "Writes `user item rating`, tabs between, for each pair of user "
               "and item in the data, users in order.",
      .verb = &predict_verb},
     {.name = "mf evaluate",
      .args = "MODEL DATA",
-     .summary = "its errors on ratings, and how well it ranks",
+     .summary = "measure its errors and its rankings",
      .about =
          "Measures a model on ratings: root mean squared error and mean "
          "absolute error, each with its 95 % interval; with --train, also on "
@@ -539,13 +539,13 @@ const cli_command cli_mf_commands[] = {
      .verb = &evaluate_verb},
     {.name = "mf recommend",
      .args = "MODEL",
-     .summary = "the items that users would rate highest",
+     .summary = "list the items that users would rate highest",
      .about = "Writes the items of highest predicted rating for each user, "
               "best first: `user item score`, tabs between.",
      .verb = &recommend_verb},
     {.name = "mf show",
      .args = "MODEL",
-     .summary = "its biases and factors as CSV",
+     .summary = "write its biases and factors as CSV",
      .about = "Writes a model's biases and factors as CSV with a header, a "
               "line an item or a user.",
      .verb = &show_verb},

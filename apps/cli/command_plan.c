@@ -268,19 +268,19 @@ static const cli_verb show_verb = {.size = sizeof(plan_state),
 const cli_command cli_plan_commands[] = {
     {.name = "plan make",
      .args = "OUT.json",
-     .summary = "who takes which blocks when: a plan",
+     .summary = "make a plan: the blocks of each step",
      .about = "Makes a plan: which partition takes which blocks in which step.",
      .verb = &make_verb},
     {.name = "plan check",
      .args = "FILE",
-     .summary = "whether a plan keeps the rules",
+     .summary = "check that a plan keeps the rules",
      .about =
          "Checks that every block meets every partition once, and that no two "
          "partitions have the same block in a step. Reports where they do.",
      .verb = &check_verb},
     {.name = "plan show",
      .args = "FILE",
-     .summary = "a plan as a table",
+     .summary = "print a plan as a table",
      .about = "Prints a plan: a line for each step, a column for each "
               "partition.",
      .verb = &show_verb},

@@ -47,7 +47,7 @@ static const strads_option table[] = {
     CLI_TEXT(report, scores_path, "scores", "FILE",
              "ROC and calibration of \"LABEL PROBABILITY\" lines (none)"),
     CLI_TEXT(report, evaluation_path, "evaluation", "FILE.json",
-             "what an evaluate has written by --format json (none)"),
+             "output of an evaluate with --format json (none)"),
     CLI_TEXT(report, pictures, "pictures", "FILES",
              "SVG files of --svg, commas between (none)"),
     {.name = NULL},
@@ -668,7 +668,7 @@ static const cli_verb report_verb = {.size = sizeof(report),
 const cli_command cli_report_commands[] = {
     {.name = "report",
      .args = "RUN.jsonl [MODEL]",
-     .summary = "what a run was, as one HTML file",
+     .summary = "draw a run as one HTML file",
      .about = "Draws the log of a run, and its model, as one HTML file that "
               "needs no other files.",
      .verb = &report_verb},

@@ -362,20 +362,20 @@ const cli_command cli_roles_commands[] = {
      .train = &train},
     {.name = "roles evaluate",
      .args = "MODEL GRAPH",
-     .summary = "its roles against known groups, its links",
+     .summary = "measure its roles by known groups and links",
      .about = "Compares roles with known groups, and measures how well the "
               "model separates held-out links from pairs without a link.",
      .verb = &evaluate_verb},
     {.name = "roles show",
      .args = "MODEL",
-     .summary = "first members of its roles; nodes' shares",
+     .summary = "list members of its roles, or nodes' shares",
      .about = "Writes the first members of each role, with the share of their "
               "links that is in it and how many links they have; or each "
               "node's shares.",
      .verb = &show_verb},
     {.name = "roles predict",
      .args = "MODEL PAIRS",
-     .summary = "how much links between pairs are expected",
+     .summary = "write how many links pairs should have",
      .about = "Writes `u v score` for each pair of nodes in a file like a "
               "network's: how many links the model expects between them.",
      .verb = &predict_verb},

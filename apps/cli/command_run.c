@@ -133,7 +133,7 @@ static int run_program(const cli_command *self, int argc, char **argv)
 const cli_command cli_run_commands[] = {
     {.name = "run",
      .args = "PROGRAM.so DATA",
-     .summary = "train by a program of your own",
+     .summary = "train with a program of your own",
      .about =
          "Trains with a program of your own. PROGRAM.so comes first, because "
          "it may define further options. PROGRAM.py is a program in Python, "

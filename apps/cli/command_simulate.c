@@ -84,7 +84,7 @@ static const strads_option sim_table[] = {
          "a share S of the workers takes F times as long"),
     CLI_TEXT(sim, cost, "cost", "C",
              "measured, a file, or ns an entry (measured)"),
-    RARE(save_cost, "save-cost", "FILE", "write what was measured there"),
+    RARE(save_cost, "save-cost", "FILE", "write the measured costs there"),
     {.name = NULL},
 };
 

@@ -69,7 +69,7 @@ static strads_err synthesize(void *state, const char *const *path)
     if (end && (strcmp(end, ".gz") == 0 || strcmp(end, ".zst") == 0)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: this is written plain; write it to /dev/stdout "
-                           "and pack what comes",
+                           "and compress that",
                            path[0]);
     }
     CLI_TRY(check_design(s));
@@ -96,7 +96,7 @@ static const cli_verb synth_verb = {
 const cli_command cli_synth_commands[] = {
     {.name = "data synth lasso",
      .args = "OUT",
-     .summary = "data of known origin for linear models",
+     .summary = "make data of known origin for linear models",
      .about = "Writes a design with correlated columns and labels of known "
               "origin as LIBSVM text.",
      .verb = &synth_verb},

@@ -241,7 +241,7 @@ typedef struct batch_target {
     bool full;
 } batch_target;
 
-static void place_batch(void *arg, const sti_batch *batch)
+static void place_on_sides(void *arg, const sti_batch *batch)
 {
     batch_target *t = arg;
     for (int k = 0; k < 2 && t->side[k] != NULL; k++)
@@ -313,7 +313,7 @@ static strads_err place_chunk(chunk_pass *pass, uint64_t k,
         return strads_fail(STRADS_ENOMEM, "%s: no memory to read it",
                            pass->pack->path);
     if (n > 0)
-        each_batch(pass, c, s, batch, place_batch, &t);
+        each_batch(pass, c, s, batch, place_on_sides, &t);
     free(batch);
     return t.full ? STRADS_OK
                   : strads_fail(STRADS_EFORMAT,
@@ -336,7 +336,7 @@ static strads_err count_parts(chunk_pass *pass, uint64_t k,
     if (batch == NULL)
         return strads_fail(STRADS_ENOMEM, "%s: no memory to count it",
                            pass->pack->path);
-    each_batch(pass, &pass->pack->chunk[k], s, batch, place_batch, &t);
+    each_batch(pass, &pass->pack->chunk[k], s, batch, place_on_sides, &t);
     free(batch);
     return STRADS_OK;
 }

@@ -303,7 +303,7 @@ static void parse_rating(sti_feed *f, const char *p, const char *line_end)
                                          STI_RATINGS_COLUMNS, &n);
     if (wrong != NULL) {
         sti_feed_trouble(f, STRADS_EFORMAT, wrong, line_end,
-                         "a field whose quotes close on its line, before a "
+                         "a field with quotes that close on its line, before a "
                          "separator: names cannot contain a line break");
         return;
     }

@@ -208,8 +208,8 @@ static strads_err wrong_quotes(const table *t, const char *at,
     char quoted[120];
     sti_text_quote(at, line_end, quoted, sizeof quoted);
     return strads_fail(STRADS_EFORMAT,
-                       "%s: line %llu: found '%s', expected a field whose "
-                       "quotes close before a separator or a line end",
+                       "%s: line %llu: found '%s', expected a field with "
+                       "quotes that close before a separator or a line end",
                        t->path, (unsigned long long)t->line, quoted);
 }
 
@@ -861,7 +861,7 @@ strads_err sti_tabular_read(const char *path,
         return t.o.target == NULL || t.o.col_names != NULL
                    ? sti_npy_read(path, &t.o, out)
                    : strads_fail(STRADS_EINVAL,
-                                 "%s: is an array, whose columns have no "
+                                 "%s: is an array, and its columns have no "
                                  "names: labels are a file of their own "
                                  "(--labels instead of --target)",
                                  path);
@@ -877,7 +877,7 @@ strads_err sti_tabular_read(const char *path,
                          !(t.names != NULL && is_sparse(t.begin, t.end));
     if (err == STRADS_OK && file->is_table && t.o.labels_path != NULL)
         err = strads_fail(STRADS_EINVAL,
-                          "%s: is a table, whose labels are a column "
+                          "%s: is a table, with its labels in a column "
                           "(--target); labels from %s belong to MatrixMarket",
                           path, t.o.labels_path);
     if (err == STRADS_OK && file->is_table) {

@@ -402,7 +402,7 @@ static void expect_planted_are_found(world w, uint32_t messages)
 }
 
 /* The planted bug: commits of the dead generation count in the next one. */
-Test(generations, what_an_old_generation_has_committed_is_found)
+Test(generations, commits_of_an_old_generation_are_found)
 {
     strads_data *data;
     expect_planted_are_found(ring(&data), 400);

@@ -118,7 +118,7 @@ static void expect(uint32_t reader, int64_t first, int64_t second,
     checker_free(c);
 }
 
-Test(swarm, the_checker_lets_pass_what_is_promised)
+Test(swarm, the_checker_accepts_promised_results)
 {
     expect(1, 1, 1 + 4, 2, false, "");
     expect(1, 1, 1, 1, false, "");
