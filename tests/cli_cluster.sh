@@ -45,7 +45,7 @@ refuses 2 'STRADS_SIZE is "two"; expected a whole number' $common
 export STRADS_SIZE=2 STRADS_COORDINATOR=nowhere
 refuses 2 "expected HOST:PORT" $common
 unset STRADS_COORDINATOR
-refuses 2 "do not know where to meet; set STRADS_COORDINATOR" $common
+refuses 2 "have no address to join; set STRADS_COORDINATOR" $common
 export STRADS_COORDINATOR=127.0.0.1:1
 refuses 2 "is for one process, and STRADS_RANK has started 2" \
     lasso cv "$year_train"

@@ -47,7 +47,7 @@ sed 's/\[\[0,4\]/[[1,4]/' four.json >broken.json
 refuses 2 'broken.json: step 0: block 1 is held by partitions 0 and 1 at once' \
     plan check broken.json
 refuses 2 'broken.json: step 0: block 1 is held' plan show broken.json
-refuses 2 '--partitions K is needed' plan make none.json
+refuses 2 '--partitions K is missing' plan make none.json
 [ ! -e none.json ] || fail "a plan that was not made left a file"
 refuses 2 'no/such' plan make no/such/plan.json --partitions 2
 refuses 2 'none.json: cannot be read' plan check none.json

@@ -103,7 +103,7 @@ Test(engine_program, a_program_that_contradicts_itself_is_refused)
                                     .update = never,
                                     .aggregate = never_commits,
                                     .pooled = true},
-                   "owns nothing");
+                   "owns no parameters");
     refuse_program((strads_program){.name = "p",
                                     .update = never,
                                     .aggregate = never_commits,

@@ -7,8 +7,8 @@
 #include "strads/logistic.h"
 #include "tests/lasso_design.h"
 
-/* A random design with labels that suit the loss: numbers, counts, or two classes,
- * 1 where the combination of columns is above its mean and else 0. */
+/* A random design with labels that suit the loss: numbers, counts, or two
+ * classes, 1 where the combination of columns is above its mean and else 0. */
 lasso_design glm_design_random(const lasso_recipe *recipe, const char *loss);
 
 /* A random design of 90 rows with several labels, which are not 0 .. k - 1: a
@@ -26,7 +26,8 @@ linear_fit logistic_design_fit(const lasso_design *design,
                                const strads_logistic_options *options,
                                const strads_engine_options *engine);
 
-/* Options with the same objective as these, for the oracles below: lambda is the fit's, and weights of classes and of files are the caller's to
+/* Options with the same objective as these, for the oracles below: lambda is
+ * the fit's, and weights of classes and of files are the caller's to
  * multiply into row_weight. */
 strads_glm_options glm_of_logistic(const strads_logistic_options *options,
                                    const char *loss);

@@ -141,7 +141,8 @@ Test(glm_edge, empty_and_constant_columns_never_enter)
     }
 }
 
-/* Column 0 separates the classes: a weak penalty leaves its coefficient finite. */
+/* Column 0 separates the classes: a weak penalty leaves its coefficient
+ * finite. */
 Test(glm_edge, separable_classes_have_finite_coefficients)
 {
     const loss_case *logistic = &losses[1];

@@ -74,7 +74,7 @@ static lasso_design design_of(int k, const char *loss)
     return d;
 }
 
-/* One class; or no count but 0, which an intercept meets best at -infinity. */
+/* One class, or counts that are all 0: the best intercept is infinite. */
 static bool has_no_fit(const lasso_design *d, const strads_glm_options *o)
 {
     for (uint64_t i = 1; i < d->rows; i++)

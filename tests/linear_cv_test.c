@@ -170,8 +170,9 @@ Test(linear_cv, leaving_out_each_row_is_the_loop_over_single_fits)
     }
 }
 
-/* Columns that are empty or there twice, that are of 1e-8 beside 1e8, of which
- * one separates the classes, of which there is one alone; as few rows as leave one. */
+/* Odd designs: an empty column and one that occurs twice; scales of 1e-8 and
+ * 1e8; a column that separates the classes; a single column; so few rows that
+ * a fold leaves one. */
 enum odd { TWICE, SCALED, TELLING, ALONE, FEW_ROWS, ODDITIES };
 
 static lasso_design odd_design(const loss_case *l, enum odd odd)

@@ -140,8 +140,8 @@ static bool has(linear_interval i, double truth)
     return i.low <= truth && truth <= i.high;
 }
 
-/* Scores are normal, half a deviation up or down by class: the area is
- * Phi(1 / sqrt 2). Given above 0, F1 is Phi(1/2). */
+/* Scores are normal with means 1/2 and -1/2 by class, so the area is
+ * Phi(1 / sqrt 2). If scores above 0 are predicted positive, F1 is Phi(1/2). */
 Test(linear_evaluate, intervals_have_the_truth_in_nineteen_of_twenty_draws)
 {
     enum { DRAWS = 1000, N = 120 };

@@ -148,7 +148,7 @@ Test(linear_units, fits_do_not_depend_on_them_or_are_refused)
         try_units(seed);
 }
 
-/* ---- lambdas of almost 0 -------------------------------------------------- */
+/* ---- lambdas of almost 0 ------------------------------------------------- */
 
 /* With more columns than rows P goes to 0 with lambda. */
 Test(linear_units, a_tiny_lambda_of_many_columns_ends)

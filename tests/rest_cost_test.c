@@ -1,6 +1,6 @@
 /* The cost of a round does not grow with inactive columns: the counted work
- * is the same with 10,000 or 100,000 columns and with a million columns of
- * which the others are empty. Only a scan reads all columns. */
+ * is the same with 10,000 columns, with 100,000, and with a million that are
+ * mostly empty. Only a scan reads all columns. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

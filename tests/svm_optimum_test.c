@@ -275,8 +275,8 @@ Test(svm_optimum, nearly_all_updates_are_of_blocks_that_the_policy_chose)
     lasso_design_free(&design);
 }
 
-/* Newton steps for few columns, conjugate gradients for many: both move b
- * that the policy did not choose. */
+/* Newton steps for few columns, conjugate gradients for many: both change b,
+ * which the policy did not choose. */
 Test(svm_optimum, steps_of_all_rows_at_once_are_counted_as_no_policys)
 {
     lasso_design designs[] = {svm_design_random(900, 25, 1, 21),

@@ -133,8 +133,8 @@ static strads_err derive_url(cli_cluster *c)
     }
     if (!nodes && !c->one_host) {
         return strads_fail(STRADS_EINVAL,
-                           "%s started %u processes, which do not know where "
-                           "to meet; set STRADS_COORDINATOR=HOST:PORT, rank "
+                           "%s started %u processes, which have no address "
+                           "to join; set STRADS_COORDINATOR=HOST:PORT, rank "
                            "0's host%s",
                            c->by, c->size,
                            "; or build strads with libpmix-dev");

@@ -129,7 +129,7 @@ static const strads_option topics_table[] = {
     CLI_U32(top_words, words, "words", "N", "words of each topic (default: 10)",
             1, 10000),
     CLI_F64(top_words, relevance, "relevance", "L",
-            "1: most probable first; less: typical of it (1)", 0, 1),
+            "1: most probable words; lower: more typical ones (1)", 0, 1),
     CLI_TEXT(top_words, vocab, "vocab", "FILE",
              "the words' names, one a line (the model's, if any)"),
     CLI_TEXT(top_words, matrix, "matrix", "FILE",
@@ -294,13 +294,13 @@ typedef struct reading {
     uint32_t *word, *count; /* of the current document */
 } reading;
 
-#define DRAW_OPTIONS(of)                                       \
-    CLI_U32(reading, sweeps, "sweeps", "N",                    \
-            of "draws of every token (default: 50)", 1, 1e9),  \
-        CLI_U32(reading, burn_in, "burn-in", "N",              \
-                "of them not averaged (default: 10)", 0, 1e9), \
-        STRADS_OPTION(U64, reading, seed, "seed", "S",         \
-                      "of the draws (default: 0)", .min = 0)
+#define DRAW_OPTIONS(of)                                                       \
+    CLI_U32(reading, sweeps, "sweeps", "N",                                    \
+            of "draws of every token (default: 50)", 1, 1e9),                  \
+        CLI_U32(reading, burn_in, "burn-in", "N",                              \
+                "first sweeps, which are not averaged (default: 10)", 0, 1e9), \
+        STRADS_OPTION(U64, reading, seed, "seed", "S",                         \
+                      "seed of the random draws (default: 0)", .min = 0)
 
 static const strads_option data_table[] = {
     CLI_TEXT(reading, read.vocab, "vocab", "FILE",
@@ -358,7 +358,7 @@ static const strads_option infer_table[] = {
 static const strads_option predict_table[] = {
     DRAW_OPTIONS(""),
     CLI_FLAG(inference, scores, "scores",
-             "each label's score, too (default: no)"),
+             "also write each label's score (default: no)"),
     {.name = NULL},
 };
 
@@ -550,11 +550,11 @@ static const strads_option evaluate_table[] = {
             "(default: 0, not done)",
             0, 1e6),
     CLI_U32(evaluation, words, "words", "N",
-            "coherence: of so many top words (default: 10)", 2, 1000),
+            "top words of a topic for its coherence (default: 10)", 2, 1000),
     CLI_TEXT(evaluation, assignments, "assignments", "FILE",
-             "their likelihood, too: lines `N word:topic ...` (none)"),
+             "also their likelihood: lines `N word:topic ...` (none)"),
     CLI_TEXT(evaluation, labels, "labels", "FILE",
-             "how many labels it predicts, too: one a line (none)"),
+             "labels, one a line: also measure their prediction (none)"),
     {.name = NULL},
 };
 

@@ -12,13 +12,13 @@
 
 /* Rows of a table of options, for a struct with such an array of three texts:
  * column names of a header. */
-#define CLI_MF_COLUMNS(type, member)                           \
-    CLI_TEXT(type, member[0], "user", "NAME",                  \
-             "users' column in a header (default: as usual)"), \
-        CLI_TEXT(type, member[1], "item", "NAME",              \
-                 "items' column in a header (as usual)"),      \
-        CLI_TEXT(type, member[2], "rating", "NAME",            \
-                 "ratings' column in a header (as usual)")
+#define CLI_MF_COLUMNS(type, member)                            \
+    CLI_TEXT(type, member[0], "user", "NAME",                   \
+             "column of users (default: by common names)"),     \
+        CLI_TEXT(type, member[1], "item", "NAME",               \
+                 "column of items (default: by common names)"), \
+        CLI_TEXT(type, member[2], "rating", "NAME",             \
+                 "column of ratings (default: by common names)")
 
 typedef struct cli_mf_model {
     strads_mf_factors f;

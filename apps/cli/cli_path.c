@@ -306,7 +306,7 @@ typedef struct cv_job {
 
 static const strads_option cv_table[] = {
     CLI_U32(cv_job, folds, "folds", "K",
-            "parts of the rows, each left out once (default: 10)", 2, 1e6),
+            "parts of the rows, each held out once (default: 10)", 2, 1e6),
     STRADS_OPTION(STRING, cv_job, fold_file, "fold-file", "FILE",
                   "each row's part, from 1, one a line (default: drawn)",
                   .rare = true),

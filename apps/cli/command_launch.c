@@ -56,22 +56,18 @@ static const strads_option launch_table[] = {
              "the first has process 0 (default: this machine)"),
     CLI_U32(launch_options, workers, "workers", "N",
             "threads of each process (default: the cores of its machine, "
-            "shared out among its processes)",
+            "divided by its processes)",
             1, 1024),
     CLI_U32(launch_options, max_restarts, "max-restarts", "N",
-            "how often each process that is killed is started again (default: "
-            "3)",
-            0, 1000000),
+            "restarts of each killed process at most (default: 3)", 0, 1000000),
     CLI_TEXT(launch_options, data, "data", "PATH",
-             "where the others find the data (default: as process 0)"),
+             "path of the data for the others (default: as process 0)"),
     CLI_TEXT(launch_options, ssh, "ssh", "COMMAND",
-             "with --hosts: what reaches a host, blanks part its words "
-             "(default: ssh)"),
+             "with --hosts: the command that reaches a host (default: ssh)"),
     CLI_TEXT(launch_options, remote, "remote", "PATH",
-             "with --hosts: this command there (default: strads)"),
+             "with --hosts: the path of strads there (default: strads)"),
     CLI_FLAG(launch_options, plain, "plain",
-             "hand lines on without the number of their process (default: "
-             "no)"),
+             "print lines without the number of their process (default: no)"),
     CLI_FLAG(launch_options, guard, "guard", NULL),
     {.name = NULL},
 };

@@ -131,10 +131,9 @@ static const strads_option evaluate_table[] = {
     CLI_TEXT(evaluation, train_path, "train", "RATINGS",
              "the training ratings: errors on them, and ranking (none)"),
     CLI_U32(evaluation, top, "top", "K",
-            "places of a ranking that count (default: 10)", 1, 1e6),
+            "items of a ranking that count (default: 10)", 1, 1e6),
     CLI_F64(evaluation, relevant, "relevant", "R",
-            "ratings from R up are to be found (default: the model's mean)", 0,
-            0),
+            "ratings from R up are relevant (default: the model's mean)", 0, 0),
     CLI_MF_COLUMNS(evaluation, column),
     {.name = NULL},
 };

@@ -27,13 +27,13 @@ static void describe_plan(const char *path, const strads_plan *plan)
 
 static const strads_option make_table[] = {
     CLI_U32(plan_state, partitions, "partitions", "K",
-            "shares of the data that blocks visit (needed)", 1, 65536),
+            "shares of the data that blocks visit (required)", 1, 65536),
     CLI_U32(plan_state, blocks, "blocks", "B",
             "blocks that travel (default: two a partition)", 1, 1048576),
     CLI_CHOICE(plan_state, planner, "planner", "NAME",
                "rotation or weighted (default: weighted)", "rotation|weighted"),
     CLI_TEXT(plan_state, data, "data", "FILE",
-             "weights from its columns' counts (default: all 1)"),
+             "weigh blocks by its columns' entries (default: all 1)"),
     CLI_CHOICE(plan_state, kind, "kind", "KIND",
                "of data: samples, corpus, text, documents, ratings, graph "
                "(default: samples)",
@@ -106,7 +106,7 @@ static strads_err write_plan(void *state, const char *const *path)
     plan_state *s = state;
     if (s->partitions == 0) {
         return strads_fail(STRADS_EINVAL,
-                           "--partitions K is needed: how many shares of the "
+                           "--partitions K is missing: how many shares of the "
                            "data the blocks visit");
     }
     s->blocks = s->blocks ? s->blocks : 2 * s->partitions;
@@ -126,11 +126,12 @@ static strads_err write_plan(void *state, const char *const *path)
 
 static const strads_option check_table[] = {
     CLI_U32(plan_state, partitions, "partitions", "K",
-            "it has to be for so many (default: any)", 1, 65536),
-    CLI_U32(plan_state, blocks, "blocks", "B",
-            "and have so many (default: any)", 1, 1048576),
+            "expected partitions (default: any)", 1, 65536),
+    CLI_U32(plan_state, blocks, "blocks", "B", "expected blocks (default: any)",
+            1, 1048576),
     CLI_F64(plan_state, balance, "balance", "X",
-            "work of a step's busiest by its mean one (default: any)", 1, 1e9),
+            "limit of a step's largest work by its mean (default: any)", 1,
+            1e9),
     {.name = NULL},
 };
 

@@ -101,8 +101,7 @@ static const strads_option evaluate_table[] = {
     CLI_TEXT(evaluation, held_out, "held-out", "FILE",
              "links to predict (default: what training held out)"),
     CLI_F64(evaluation, threshold, "threshold", "T",
-            "members of a role have more of their links in it (default: 0.1)",
-            0, 1),
+            "least share of a member's links in its role (default: 0.1)", 0, 1),
     {.name = NULL},
 };
 

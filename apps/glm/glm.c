@@ -49,8 +49,9 @@
 #define DOWN_ROWS 4
 #define DOWN_BY .3
 #define DOWN_GAP .01
-/* The same where columns fit numbers exactly and lambda is tiny: from w = 0 all columns
- * would take part in the fit, and the penalty would hardly move any back. */
+/* The same where columns fit numbers exactly and lambda is tiny: from w = 0
+ * all columns would take part in the fit, and the penalty would hardly move
+ * any back. */
 #define FIT_FROM 1e-4
 #define FIT_ROWS 1
 

@@ -16,7 +16,7 @@ static const strads_glm_options defaults = {.loss = "squared",
 #define ROWS_AFTER_LAMBDA                                                   \
     LINEAR_OPTION_L1_RATIO(                                                 \
         strads_glm_options, 1e-3,                                           \
-        "share of |w|_1 in the penalty, 1: Lasso (default 1)"),             \
+        "share of |w|_1 in the penalty, 1: Lasso (default: 1)"),            \
         LINEAR_OPTION_INTERCEPT(strads_glm_options),                        \
         LINEAR_OPTION_STANDARDIZE(strads_glm_options, .rare = false),       \
         STRADS_OPTION(BOOL, strads_glm_options, positive, "positive", NULL, \
@@ -29,7 +29,7 @@ static const strads_glm_options defaults = {.loss = "squared",
 static const strads_option option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
-        strads_glm_options, "lambda as a share of lambda_max (default 0.01)"),
+        strads_glm_options, "lambda as a share of lambda_max (default: 0.01)"),
     ROWS_AFTER_LAMBDA};
 
 /* Uses only the options of the table, because other nodes receive only

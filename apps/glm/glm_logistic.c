@@ -35,16 +35,16 @@ static const strads_option option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_logistic_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
         strads_logistic_options,
-        "share of lambda_max (default 0.01; L2 alone: --c 1)"),
+        "share of lambda_max (default: 0.01; L2 alone: --c 1)"),
     STRADS_OPTION(F64, strads_logistic_options, c, "c", "C",
                   "lambda = 1 / (C x rows), as in liblinear (not given)",
                   .max = DBL_MAX),
     LINEAR_OPTION_L1_RATIO(
         strads_logistic_options, 0,
-        "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
+        "share of |w|_1 in the penalty; 0: L2 alone (default: 1)"),
     STRADS_OPTION(STRING, strads_logistic_options, multiclass, "multiclass",
                   "HOW",
-                  "more labels: ovr, each against the rest; softmax (ovr)",
+                  "several labels: ovr, one against the rest; softmax (ovr)",
                   .choices = "ovr|softmax"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
@@ -85,7 +85,7 @@ static const strads_glm_path_options path_defaults =
 static const strads_option path_option_table[] = {
     GLM_PATH_OPTIONS,
     LINEAR_OPTION_L1_RATIO(strads_glm_options, 1e-3,
-                           "share of |w|_1 in the penalty (default 1)"),
+                           "share of |w|_1 in the penalty (default: 1)"),
     LINEAR_CLASS_OPTIONS(strads_glm_options)};
 
 const strads_program strads_program_logistic_path = {

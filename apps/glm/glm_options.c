@@ -18,9 +18,9 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
 /* A path has the same options except lambda, at the same offsets. */
 #define ROWS_BEFORE_LAMBDA                                                     \
     STRADS_OPTION(STRING, strads_glm_options, loss, "loss", "NAME",            \
-                  "what is minimised (squared)", .choices = GLM_LOSS_CHOICES), \
+                  "loss (default: squared)", .choices = GLM_LOSS_CHOICES),     \
         STRADS_OPTION(STRING, strads_glm_options, penalty, "penalty", "NAME",  \
-                      "and what coefficients cost (l1)",                       \
+                      "penalty (default: l1)",                                 \
                       .choices = GLM_PENALTY_CHOICES),                         \
         STRADS_OPTION(F64, strads_glm_options, loss_parameter,                 \
                       "loss-parameter", "P",                                   \
@@ -29,7 +29,7 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
 
 #define ROWS_AFTER_LAMBDA                                                    \
     LINEAR_OPTION_L1_RATIO(strads_glm_options, 0,                            \
-                           "elastic-net: share of |w|_1 (default 0.5)"),     \
+                           "elastic-net: share of |w|_1 (default: 0.5)"),    \
         STRADS_OPTION(F64, strads_glm_options, gamma, "gamma", "G",          \
                       "mcp, scad: flat from G lambda on (3, 3.7)",           \
                       .max = DBL_MAX, .rare = true),                         \
@@ -64,7 +64,7 @@ const strads_option glm_option_table[] = {
     ROWS_BEFORE_LAMBDA,
     LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(strads_glm_options,
-                               "share of lambda_max (default 0.01)"),
+                               "share of lambda_max (default: 0.01)"),
     STRADS_OPTION(F64, strads_glm_options, c, "c", "C",
                   "lambda = 1 / (C x sum of weights) (not given)",
                   .max = DBL_MAX, .rare = true),

@@ -101,17 +101,18 @@ typedef struct glm_path {
 /* Options for the lambdas of a path. */
 #define GLM_PATH_OPTIONS                                                      \
     STRADS_OPTION(U32, strads_glm_path_options, points, "points", "N",        \
-                  "how many lambdas (default 100)", .min = 1,                 \
+                  "how many lambdas (default: 100)", .min = 1,                \
                   .max = GLM_POINTS_MAX),                                     \
         STRADS_OPTION(                                                        \
             F64, strads_glm_path_options, ratio, "ratio", "R",                \
-            "the last lambda as a share of the first (default 0.01)",         \
+            "the last lambda as a share of the first (default: 0.01)",        \
             .min = DBL_MIN, .max = 1),                                        \
         STRADS_OPTION(F64, strads_glm_path_options, first, "first", "L",      \
                       "the first lambda (default: lambda_max)", .rare = true, \
                       .max = DBL_MAX),                                        \
         STRADS_OPTION(STRING, strads_glm_path_options, lambdas, "lambdas",    \
-                      "LIST", "these: L,L,... or a file of them")
+                      "LIST",                                                 \
+                      "these lambdas instead: L,L,... or a file of them")
 
 extern const strads_option glm_option_table[], glm_path_option_table[];
 extern const strads_glm_options glm_defaults;

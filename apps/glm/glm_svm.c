@@ -56,11 +56,11 @@ static const strads_option option_table[] = {
     STRADS_OPTION(STRING, strads_svm_l1_options, loss, "loss", "LOSS",
                   "squared-hinge (default)", .choices = "squared-hinge"),
     STRADS_OPTION(F64, strads_svm_l1_options, fit.c, "c", "C",
-                  "weight of the losses beside the penalty (default 1)",
+                  "weight of the losses beside the penalty (default: 1)",
                   .min = DBL_MIN, .max = DBL_MAX),
     LINEAR_OPTION_L1_RATIO(
         strads_logistic_options, 0,
-        "share of |w|_1 in the penalty; 0: L2 alone (default 1)"),
+        "share of |w|_1 in the penalty; 0: L2 alone (default: 1)"),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
 const strads_program strads_program_svm_l1 = {

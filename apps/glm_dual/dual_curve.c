@@ -144,8 +144,8 @@ static void flush(const dual_local *local, uint32_t *n)
     *n = 0;
 }
 
-/* bend += (h - held) x x' over all rows with a positive difference; with
- * `less` over all rows with a negative one, and bend is negated. */
+/* bend += (h - held) x x' over all rows with h > held. With `less`, bend +=
+ * (held - h) x x' over all rows with h < held; the caller negates bend. */
 static void add_changed_rows(const strads_task *task, bool less)
 {
     dual_local *local = task->local;

@@ -14,10 +14,10 @@
 static const strads_option option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_logistic_options, "c"),
     STRADS_OPTION(F64, strads_logistic_options, c, "c", "C",
-                  "lambda = 1 / (C x rows), as in liblinear (default 1)",
+                  "lambda = 1 / (C x rows), as in liblinear (default: 1)",
                   .max = DBL_MAX),
     STRADS_OPTION(F64, strads_logistic_options, l1_ratio, "l1-ratio", "0",
-                  "share of |w|_1 in the penalty: none (default 0)", .max = 1),
+                  "share of |w|_1 in the penalty: none (default: 0)", .max = 1),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
 /* ---- when it applies ----------------------------------------------------- */

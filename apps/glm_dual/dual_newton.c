@@ -248,7 +248,7 @@ static double fall_of(const dual_conjugate *c, uint32_t n)
     return sum;
 }
 
-/* p becomes inverse rest + beta p, and w is displaced by it. */
+/* p = inverse rest + beta p, and the parameters hold w + p. */
 static void turn_to(strads_commit *commit, uint32_t n, double beta)
 {
     dual_state *state = commit->state;

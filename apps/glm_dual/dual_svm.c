@@ -16,13 +16,13 @@ static const strads_option option_table[] = {
                   "squared-epsilon",
                   .choices = "hinge|squared-hinge|epsilon|squared-epsilon"),
     STRADS_OPTION(F64, strads_svm_options, c, "c", "C",
-                  "weight of the losses beside 1/2 |w|^2 (default 1)",
+                  "weight of the losses beside 1/2 |w|^2 (default: 1)",
                   .min = DBL_MIN, .max = DBL_MAX),
     STRADS_OPTION(F64, strads_svm_options, bias, "bias", "B",
-                  "one more column, of value B, penalised (default 0: no)",
+                  "add a penalised column of value B (default: 0, none)",
                   .max = 1e100),
     STRADS_OPTION(F64, strads_svm_options, epsilon, "epsilon", "E",
-                  "how far a number may be off for nothing (default 0.1)",
+                  "errors of a number up to E cost nothing (default: 0.1)",
                   .max = DBL_MAX),
     LINEAR_CLASS_OPTIONS(strads_svm_options)};
 

@@ -30,7 +30,7 @@ const strads_option lda_option_table[] = {
                   "sweeps from report to report (default: 1)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, fit_alpha, "fit-alpha", "HOW",
-                  "no, symmetric, asymmetric: learn it (no)",
+                  "learn it: no, symmetric or asymmetric (default: no)",
                   .choices = "no|symmetric|asymmetric"),
     STRADS_OPTION(BOOL, strads_lda_options, fit_beta, "fit-beta", NULL,
                   "learn beta, too (default: no)"),
@@ -546,7 +546,7 @@ static const strads_option roles_option_table[] = {
                   "sweeps from report to report (default: 10)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, fit_alpha, "fit-alpha", "HOW",
-                  "no, symmetric, asymmetric: learn it (no)",
+                  "learn it: no, symmetric or asymmetric (default: no)",
                   .choices = "no|symmetric|asymmetric"),
     STRADS_OPTION(BOOL, strads_lda_options, fit_beta, "fit-beta", NULL,
                   "learn beta, too (default: no)"),
@@ -554,8 +554,8 @@ static const strads_option roles_option_table[] = {
                   "sweeps before priors are learned (default: 10)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(F64, strads_lda_options, hold_out, "hold-out", "SHARE",
-                  "links that are kept back to be predicted (default: 0)",
-                  .min = 0, .max = .99),
+                  "share of links held out for evaluate (default: 0)", .min = 0,
+                  .max = .99),
     {.name = NULL},
 };
 

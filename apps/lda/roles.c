@@ -550,7 +550,8 @@ strads_err strads_roles_judge(const strads_lda_model *m,
 
     if (!j.graph || (held && !of_held))
         return strads_fail(STRADS_EINVAL,
-                           "links are judged by data that are kept by row");
+                           "measuring links needs data with rows "
+                           "(STRADS_LAYOUT_ROWS)");
     if (j.graph->lines != m->words || (held && of_held->lines > m->words))
         return strads_fail(STRADS_EINVAL,
                            "the model has %" PRIu64 " nodes, the network "

@@ -27,15 +27,15 @@
                   __VA_ARGS__)
 #define LINEAR_OPTION_CLASS_WEIGHT(type)                           \
     STRADS_OPTION(STRING, type, class_weight, "class-weight", "W", \
-                  "balanced, or LABEL=WEIGHT,... (default none)",  \
+                  "balanced, or LABEL=WEIGHT,... (default: none)", \
                   .rare = true)
-#define LINEAR_OPTION_WEIGHTS(type)                                \
-    STRADS_OPTION(STRING, type, weights, "weights", "FILE",        \
-                  "a weight for each row, one a line (default 1)", \
+#define LINEAR_OPTION_WEIGHTS(type)                                 \
+    STRADS_OPTION(STRING, type, weights, "weights", "FILE",         \
+                  "a weight for each row, one a line (default: 1)", \
                   .rare = true)
 #define LINEAR_OPTION_CLASSES(type)                           \
     STRADS_OPTION(STRING, type, classes, "classes", "A,B,..", \
-                  "labels in order, of two the positive last (ascending)")
+                  "labels in order; of two, the last is positive (ascending)")
 
 /* Last options of all programs with classes. */
 #define LINEAR_CLASS_OPTIONS(type)                                     \

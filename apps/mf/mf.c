@@ -425,7 +425,8 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
         ratings += share->by_row.start ? share->by_row.nnz : share->by_col.nnz;
     }
     const bool sgd = !mf_by_rows(o) && !mf_by_ranks(o);
-    const uint64_t copies = sgd ? 3 : 2; /* the last, the best, a good one */
+    const uint64_t copies =
+        sgd ? 3 : 2; /* the current factors, the best, the last good ones */
     const uint64_t trained =
         (sgd ? CELL : SIDES) * ratings + copies * users * stride;
     const uint64_t gathered =

@@ -6,9 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* After its user has stopped it, a node that does not lead the run takes part
- * for this long, so that node 0 can end the run with a model. Then it
- * leaves. */
+/* If its user stops a node other than node 0, it continues for this long, so
+ * that node 0 can end the run with a model. Then it leaves. */
 #define STI_STOP_PATIENCE_NS UINT64_C(10000000000)
 #define STI_STOP_LATE                                                      \
     "stopped by its user; node 0 was notified, but has not ended the run " \

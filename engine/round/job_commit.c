@@ -260,8 +260,9 @@ static strads_err record_update(sti_aggregate_job *job, sti_update *update)
     return STRADS_OK;
 }
 
-/* The largest change that a phase may make. Beyond 1e150 squares overflow. Phases of the
- * coordinator alone check their objective themselves and have no such limit. */
+/* The largest change that a phase may make. Beyond 1e150 squares overflow.
+ * Phases of the coordinator alone check their objective themselves and have
+ * no such limit. */
 static double largest_change(const strads_phase *phase)
 {
     return phase->when == STRADS_WHEN_POLICY && phase->to != STRADS_TO_NOBODY
@@ -270,8 +271,9 @@ static double largest_change(const strads_phase *phase)
 }
 
 /* Rejects numbers that are not finite: one would stay in the model, in every
- * worker's state and in the priorities. Steps that diverge are rejected earlier,
- * because a program that reports only when it is idle would run on for long. */
+ * worker's state and in the priorities. Steps that diverge are rejected
+ * earlier, because a program that reports only when it is idle would run on
+ * for long. */
 static strads_err check_finite(const sti_aggregate_job *job,
                                const strads_commit *commit,
                                const strads_change *change)

@@ -96,7 +96,8 @@ static strads_err take_pool(const sti_run *run, sti_owned *o, uint32_t number)
         if (k > 0 && r.begin != end)
             return strads_fail(STRADS_EPROGRAM,
                                "program %s leaves a gap before the parameters "
-                               "of partition %u: those of a pool are one range",
+                               "of partition %u: those of a pool must be one "
+                               "range",
                                run->program->name, g->first + k);
         g->range.begin = k ? g->range.begin : r.begin;
         g->range.end = end = r.end;
@@ -592,7 +593,7 @@ static strads_err make_answer(const view *v, sti_choose_job *job,
     return err;
 }
 
-/* Checks a block's id; an only scheduler's policy may use any id. */
+/* Checks a block's id. With one scheduler, its policy may use any id. */
 static strads_err check_id(const view *v, uint64_t id)
 {
     if (v->run->schedulers == 1 ||

@@ -389,8 +389,8 @@ static void report_missing(const strads_engine *engine, uint32_t joined)
 
 /* The first epoch waits for all nodes; with --resume it waits RESUME_WINDOWS
  * times as long as for a broken link. A later epoch waits for the remaining
- * nodes as long as for a broken link. If the user asks to stop meanwhile, node 0
- * continues alone and ends with the model so far. */
+ * nodes as long as for a broken link. If the user asks to stop meanwhile,
+ * node 0 continues alone and ends with the model so far. */
 static strads_err gather_nodes(strads_engine *engine)
 {
     const uint64_t window = (uint64_t)(engine->options.reconnect * 1e9);

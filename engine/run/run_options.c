@@ -27,7 +27,7 @@
                   .max = 1024),                                                \
         STRADS_OPTION(                                                         \
             U32, strads_engine_options, partitions, "partitions", "K",         \
-            "shares of the data (default: one a worker, as it pays)",          \
+            "shares of the data (default: one a worker, if it pays)",          \
             .min = 1, .max = 65536),                                           \
         STRADS_OPTION(F64, strads_engine_options, tolerance, "tolerance", "T", \
                       "relative gap to stop at (default: 1e-6)", .min = 1e-15, \
@@ -39,7 +39,7 @@
                       "SECONDS", "seconds at most (default: no bound)",        \
                       .min = 1e-3, .max = 1e9),                                \
         STRADS_OPTION(U64, strads_engine_options, seed, "seed", "S",           \
-                      "names the random draws (default: 0)", .min = 0,         \
+                      "seed of the random draws (default: 0)", .min = 0,       \
                       .max = LARGEST_WHOLE),                                   \
         STRADS_OPTION(                                                         \
             BYTES, strads_engine_options, memory, "memory", "SIZE",            \
@@ -48,17 +48,18 @@
         STRADS_OPTION(STRING, strads_engine_options, trace, "trace", "FILE",   \
                       "write a Chrome/Perfetto trace (default: none)",         \
                       .rare = true),                                           \
-        STRADS_OPTION(STRING, strads_engine_options, listen, "listen", "URL",  \
-                      "tcp, tls+tcp://HOST:PORT or ipc://PATH for nodes"),     \
+        STRADS_OPTION(                                                         \
+            STRING, strads_engine_options, listen, "listen", "URL",            \
+            "accept nodes at tcp, tls+tcp://HOST:PORT or ipc://PATH"),         \
         STRADS_OPTION(U32, strads_engine_options, nodes, "nodes", "N",         \
-                      "processes in all, this one too (default: 1)", .min = 1, \
-                      .max = 1024),                                            \
+                      "processes in all, with this one (default: 1)",          \
+                      .min = 1, .max = 1024),                                  \
         STRADS_OPTION(STRING, strads_engine_options, token_file, "token-file", \
                       "FILE",                                                  \
                       "the token that all nodes share (default: none)",        \
                       .rare = true),                                           \
         STRADS_OPTION(BOOL, strads_engine_options, insecure, "insecure", NULL, \
-                      "any address without a token (default: no)",             \
+                      "allow any address without a token (default: no)",       \
                       .rare = true),                                           \
         STRADS_OPTION(STRING, strads_engine_options, tls_ca, "tls-ca", "FILE", \
                       "tls+tcp: the CA of all nodes' certificates",            \

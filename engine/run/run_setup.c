@@ -149,8 +149,8 @@ static strads_err take_options(sti_setup *setup)
                            PARTITIONS_MAX);
     if (!(o->tolerance >= 0) || !(o->threshold >= 0) || !(o->time_limit >= 0))
         return strads_fail(STRADS_EINVAL,
-                           "tolerance, threshold and time limit are numbers "
-                           "from 0 up");
+                           "tolerance, threshold and time limit must be at "
+                           "least 0");
     strads_err err = sti_setup_check_tuning(o);
     if (!err)
         err = check_uses(run->program, o);

@@ -55,8 +55,9 @@ static void note_worker(sti_sim_meter *meter, const sti_sim_cost *cost,
                    ns - refresh);
 }
 
-/* The coordinator's other jobs of a round have no price of their own. They run on
- * the same core as the aggregate, so the next aggregate includes their time. */
+/* The coordinator's other jobs of a round have no price of their own. They
+ * run on the same core as the aggregate, so the next aggregate includes
+ * their time. */
 static bool is_for_commit(const sti_job *job)
 {
     return job->call == STI_CALL_SCHEDULE || job->call == STI_CALL_PREPARE ||

@@ -33,7 +33,7 @@ typedef struct triangle_options {
 } triangle_options;
 
 typedef struct motif {
-    uint32_t node[3], role[3]; /* the middle one first; role K: none yet */
+    uint32_t node[3], role[3]; /* node[0] is the middle; role K: none yet */
     bool closed;
 } motif;
 

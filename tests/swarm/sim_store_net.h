@@ -17,7 +17,7 @@
 typedef struct sti_sim_weather {
     uint64_t latency_ns;
     uint64_t jitter_ns; /* drawn extra latency, up to this */
-    double late; /* the chance of an extra delay of late_ns to twice that */
+    double late;        /* of an extra delay, late_ns to 2 late_ns */
     uint64_t late_ns;
     double lost, doubled, damaged;
     bool ordered; /* frames of one link keep their order */
