@@ -49,11 +49,16 @@ typedef enum penalty_kind {
     ELASTIC,
     RIDGE,
     GROUP,
-    PENALTIES
+    PENALTIES,
+    MCP = PENALTIES, /* not convex, in a test of their own */
+    SCAD,
+    ALL_PENALTIES
 } penalty_kind;
 
-static const char *const penalty_name[PENALTIES] = {"none", "l1", "elastic-net",
-                                                    "ridge", "group"};
+static const char *const penalty_name[ALL_PENALTIES] = {"none",        "l1",
+                                                        "elastic-net", "ridge",
+                                                        "group",       "mcp",
+                                                        "scad"};
 
 #define LAMBDA .02
 #define L1_RATIO .5
@@ -175,7 +180,8 @@ static void take_means(trial *t)
     }
 }
 
-static trial make_trial(uint64_t seed, bool intercept)
+/* concave: with a penalty that is not convex. */
+static trial make_trial(uint64_t seed, bool intercept, bool concave)
 {
     uint64_t state = seed * 977 + intercept, *s = &state;
     trial t = {.seed = seed, .intercept = intercept};
@@ -185,6 +191,10 @@ static trial make_trial(uint64_t seed, bool intercept)
     /* Linearly separable classes have no minimum without a penalty. */
     if (t.penalty == NONE && (t.loss == SOFTMAX || classifies(t.loss)))
         t.penalty = RIDGE;
+    if (concave) {
+        t.loss = (loss)(t.loss % DUAL_LOGISTIC);
+        t.penalty = seed % 2 ? MCP : SCAD;
+    }
     t.standardize = uniform(s) < .4;
     t.weighted = uniform(s) < .3;
     t.path = !is_dual(t.loss) && t.loss != SOFTMAX && t.penalty != NONE &&
@@ -386,6 +396,23 @@ static long double loss_at(loss l, double y, const long double *z)
     }
 }
 
+#define MCP_GAMMA 3
+#define SCAD_GAMMA 3.7
+
+/* g of the concave penalties, as docs/glm.md has them. */
+static long double concave_at(penalty_kind penalty, long double v)
+{
+    const long double size = fabsl(v), l = LAMBDA;
+    const long double end = (penalty == MCP ? MCP_GAMMA : SCAD_GAMMA) * l;
+    const long double to = fminl(size, end);
+
+    if (penalty == MCP)
+        return to - to * to / (2 * end);
+    return size <= l
+               ? size
+               : (2 * end * to - to * to - l * l) / (2 * (SCAD_GAMMA - 1) * l);
+}
+
 /* As the program reports it. */
 static long double value_at(const trial *t, const lasso_design *d,
                             const long double *w, const long double *b,
@@ -416,6 +443,8 @@ static long double value_at(const trial *t, const lasso_design *d,
                               : t->penalty == ELASTIC ? 1 - L1_RATIO
                                                       : 0;
             cost += l1 * fabsl(v) + l2 * v * v / 2;
+            if (t->penalty == MCP || t->penalty == SCAD)
+                cost += concave_at(t->penalty, v);
             group[group_of[j]] += v * v;
             size[group_of[j]]++;
         }
@@ -555,28 +584,30 @@ static double slack(const trial *t)
     return 1e-9 + 1e-14 * t->ratio;
 }
 
-/* By how much the rounding of margins, sums of some tens of steps, may change
- * the value, relative to it: where rows are nearly fitted it is all that is
- * left. */
+/* Margins are sums of some tens of steps. */
+static double margin_rounding(const trial *t, const outcome *fit, uint32_t k)
+{
+    double reach = fabs(fit->b[k]);
+
+    for (uint64_t j = 0; j < t->far.cols; j++) {
+        double size = 0;
+        for (uint64_t i = 0; i < t->far.rows; i++)
+            size = fmax(size, fabs(lasso_design_col(&t->far, j)[i]));
+        reach += fabs(fit->w[j * fit->width + k]) * size;
+    }
+    return 0x1p-49 * reach;
+}
+
+/* By how much the rounding of margins may change the value, relative to it:
+ * where rows are nearly fitted it is all that is left. */
 static double left_open(const trial *t, const outcome *fit, long double value)
 {
     long double most = 0;
-    double reach[CLASSES];
-
-    for (uint32_t k = 0; k < fit->width; k++) {
-        reach[k] = fabs(fit->b[k]);
-        for (uint64_t j = 0; j < t->far.cols; j++) {
-            double size = 0;
-            for (uint64_t i = 0; i < t->far.rows; i++)
-                size = fmax(size, fabs(lasso_design_col(&t->far, j)[i]));
-            reach[k] += fabs(fit->w[j * fit->width + k]) * size;
-        }
-    }
 
     for (int sign = -1; sign <= 1; sign += 2) {
         outcome moved = *fit;
         for (uint32_t k = 0; k < fit->width; k++)
-            moved.b[k] += sign * 0x1p-49 * reach[k];
+            moved.b[k] += sign * margin_rounding(t, fit, k);
         most = fmaxl(most, fabsl(value_of(t, &t->far, &moved) - value));
     }
     return (double)(most / value);
@@ -584,7 +615,7 @@ static double left_open(const trial *t, const outcome *fit, long double value)
 
 static void try_with(uint64_t seed, counts *sum)
 {
-    trial t = make_trial(seed, true);
+    trial t = make_trial(seed, true, false);
     char what[200];
     describe(&t, what, sizeof what);
     const outcome far = fit(&t, &t.far, TOLERANCE);
@@ -633,7 +664,7 @@ Test(linear_offsets, with_an_intercept_fits_are_those_of_centred_columns)
 
 static void try_without(uint64_t seed, counts *sum)
 {
-    trial t = make_trial(seed, false);
+    trial t = make_trial(seed, false, false);
     char what[200];
     describe(&t, what, sizeof what);
     const outcome far = fit(&t, &t.far, TOLERANCE);
@@ -672,4 +703,172 @@ Test(linear_offsets, without_one_certificates_are_true)
         printf("without: %d converged, %d unconverged, %d wrong, %d off, %d "
                "failed\n",
                sum.converged, sum.unconverged, sum.wrong, sum.off, sum.failed);
+}
+
+/* ---- penalties that are not convex --------------------------------------- */
+
+/* The penalty's derivative at |w|, for a column of scale 1. */
+static long double steepness(const trial *t, long double size)
+{
+    if (t->penalty == MCP)
+        return fmaxl(LAMBDA - size / MCP_GAMMA, 0);
+    return size <= LAMBDA
+               ? LAMBDA
+               : fmaxl(SCAD_GAMMA * LAMBDA - size, 0) / (SCAD_GAMMA - 1);
+}
+
+/* -f' of class k at the margins z. */
+static long double residual(loss l, double y, const long double *z, uint32_t k)
+{
+    const long double off = y - z[0], m = y * z[0];
+    long double sum = 0;
+
+    switch (l) {
+    case LOGISTIC:
+        return y / (1 + expl(m));
+    case SOFTMAX:
+        for (uint32_t c = 0; c < CLASSES; c++)
+            sum += expl(z[c] - z[k]);
+        return ((int)y == (int)k) - 1 / sum;
+    case SQUARED_HINGE:
+        return m < 1 ? y * (1 - m) : 0;
+    case POISSON:
+        return y - expl(z[0]);
+    case HUBER:
+        return fminl(fmaxl(off, -HUBER_BEND), HUBER_BEND);
+    default:
+        return off;
+    }
+}
+
+typedef long double rows_of_classes[CLASSES][ROWS_MAX];
+
+/* c times -f' of each row and class. */
+static void residuals(const trial *t, const outcome *fit, rows_of_classes r,
+                      long double *square)
+{
+    *square = 0;
+    for (uint64_t i = 0; i < t->far.rows; i++) {
+        long double z[CLASSES] = {0};
+        for (uint32_t k = 0; k < fit->width; k++) {
+            z[k] = fit->b[k];
+            for (uint64_t j = 0; j < t->far.cols; j++)
+                z[k] += fit->w[j * fit->width + k] *
+                        (long double)lasso_design_col(&t->far, j)[i];
+        }
+        for (uint32_t k = 0; k < fit->width; k++) {
+            const long double own = residual(t->loss, t->far.y[i], z, k);
+            r[k][i] = t->weight[i] * own;
+            *square += t->weight[i] * own * own;
+        }
+    }
+}
+
+/* Slopes below this share of their columns' norms are rounding: the program
+ * allows for 1e-14 of the labels' size. */
+static double nothing(const trial *t, const outcome *fit, uint32_t k)
+{
+    double size = 1;
+
+    for (uint64_t i = 0; i < t->far.rows; i++)
+        size = fmax(size, fabs(t->far.y[i]));
+    return 1e-14 * size + margin_rounding(t, fit, k);
+}
+
+/* The largest violation of stationarity, relative as docs/glm.md has it, by
+ * columns less their means if there is an intercept: the program's columns may
+ * have larger norms, by `wider`. */
+static double violation(const trial *t, const outcome *fit, double *wider)
+{
+    const uint64_t n = t->far.rows;
+    rows_of_classes r;
+    long double square, worst = 0, all = 0;
+
+    residuals(t, fit, r, &square);
+    for (uint64_t i = 0; i < n; i++)
+        all += t->weight[i];
+    *wider = 1;
+    for (uint64_t j = 0; j < t->far.cols; j++) {
+        const double *x = lasso_design_col(&t->near, j);
+        long double norm = 0, raw = 0;
+        for (uint64_t i = 0; i < n; i++) {
+            const long double far = lasso_design_col(&t->far, j)[i];
+            norm += t->weight[i] * (long double)x[i] * x[i];
+            raw += t->weight[i] * far * far;
+        }
+        /* beyond 64 deviations origins are within 4 of the mean */
+        const double ratio = (double)sqrtl(raw / fmaxl(norm, 1e-300L));
+        *wider = fmax(*wider, t->intercept ? fmin(ratio, 100) : 1);
+        for (uint32_t k = 0; k < fit->width; k++) {
+            const long double blur = nothing(t, fit, k) * sqrtl(norm * all);
+            const long double w = t->scale[j] * fit->w[j * fit->width + k];
+            const long double l1 = all * t->scale[j] * steepness(t, fabsl(w));
+            long double slope = 0;
+            for (uint64_t i = 0; i < n; i++)
+                slope += r[k][i] * x[i];
+            const long double off = w == 0 ? fmaxl(fabsl(slope) - l1, 0)
+                                           : fabsl(slope - copysignl(l1, w));
+            worst =
+                fmaxl(worst, (off - blur) / (all * LAMBDA * t->scale[j] +
+                                             sqrtl(norm * square) + 1e-300L));
+        }
+    }
+    for (uint32_t k = 0; k < fit->width && t->intercept; k++) {
+        long double slope = 0;
+        for (uint64_t i = 0; i < n; i++)
+            slope += r[k][i];
+        worst = fmaxl(worst, (fabsl(slope) - nothing(t, fit, k) * all) /
+                                 (sqrtl(all * square) + 1e-300L));
+    }
+    return (double)worst;
+}
+
+static void try_concave(uint64_t seed, bool intercept, counts *sum)
+{
+    trial t = make_trial(seed, intercept, true);
+    char what[200];
+    describe(&t, what, sizeof what);
+    const outcome far = fit(&t, &t.far, TOLERANCE);
+    if (far.err) {
+        sum->failed++;
+        free_trial(&t);
+        return;
+    }
+    double wider;
+    const bool over = far.end == STRADS_END_CONVERGED;
+    const double off = violation(&t, &far, &wider);
+    /* A slope of centred columns has part of b's. */
+    const bool wrong = over && off > 2 * wider * (far.gap + slack(&t));
+    const long double value = value_of(&t, &t.far, &far);
+    const double miss = fabs(far.objective / (double)value - 1);
+    const double allowed = slack(&t) + left_open(&t, &far, value);
+    sum->converged += over;
+    sum->unconverged += !over;
+    sum->wrong += wrong;
+    sum->off += over && miss > allowed;
+    cr_expect(!wrong, "%s: gap %g, and the violation is %g", what, far.gap,
+              off);
+    cr_expect(!over || miss <= allowed, "%s: reports %.12g at %.12Lg", what,
+              far.objective, value);
+    cr_expect(over || t.ratio > 1e4 || getenv("STRADS_OFFSETS"),
+              "%s: ended by %d, gap %g", what, (int)far.end, far.gap);
+    free_trial(&t);
+}
+
+Test(linear_offsets, concave_penalties_end_at_stationary_points)
+{
+    const uint64_t n = trials() / 2;
+
+    for (int intercept = 0; intercept <= 1; intercept++) {
+        counts sum = {0};
+        if (first_trial() == 1 && intercept)
+            try_concave(213, true, &sum); /* was wrong once */
+        for (uint64_t seed = first_trial(); seed <= n; seed++)
+            try_concave(seed, intercept, &sum);
+        if (getenv("STRADS_OFFSETS"))
+            printf("concave, intercept %d: %d converged, %d unconverged, %d "
+                   "wrong, %d off, %d failed\n",
+                   intercept, sum.converged, sum.unconverged, sum.wrong,
+                   sum.off, sum.failed);
+    }
 }

@@ -25,6 +25,9 @@ enum { LARGE_SET = 1 << 17 };
 /* Share of a curvature below which, after b is removed, it is rounding
  * error. */
 #define ROUNDING 1e-12
+/* A coefficient that grows by this factor leaves the store 12 digits of what
+ * it was before. */
+#define LARGEST_GROWTH 1e4
 
 /* ---- the model --------------------------------------------------------- */
 
@@ -418,6 +421,14 @@ static strads_err work_off(linear_set *set, uint32_t n, uint32_t *place)
     return err;
 }
 
+/* False if the store would lose digits of the coefficient at which the model
+ * began, which returns if the line search rejects the step. The end of the
+ * model then commits what is left. */
+static bool can_take_back(const linear_member *m)
+{
+    return m->base == 0 || fabs(m->w) <= LARGEST_GROWTH * fabs(m->base);
+}
+
 strads_err linear_set_solve(linear_set *set, strads_commit *commit,
                             uint32_t *place, uint32_t width, uint32_t target)
 {
@@ -447,7 +458,7 @@ strads_err linear_set_solve(linear_set *set, strads_commit *commit,
         if (!at)
             continue;
         linear_member *m = &set->member[at - 1];
-        const double change = m->w - m->told;
+        const double change = can_take_back(m) ? m->w - m->told : 0;
         commit->change[(size_t)k * width + target] = change;
         commit->priority[k] = m->urgency;
         m->told += change; /* the sum that the store has */
