@@ -872,3 +872,64 @@ Test(linear_offsets, concave_penalties_end_at_stationary_points)
                    sum.off, sum.failed);
     }
 }
+
+/* ---- cross-validation ---------------------------------------------------- */
+
+enum { CV_POINTS = 5 };
+
+static strads_err validate(const trial *t, const lasso_design *d,
+                           strads_cv_point *points)
+{
+    const strads_glm_cv_options options = {
+        .path = {.fit = {.loss = loss_name[t->loss],
+                         .penalty = penalty_name[t->penalty],
+                         .l1_ratio = t->penalty == ELASTIC ? L1_RATIO : 0,
+                         .intercept = true,
+                         .standardize = t->standardize,
+                         .row_weight = t->weighted ? t->weight : NULL},
+                 .points = CV_POINTS,
+                 .first = 16 * LAMBDA,
+                 .ratio = .05},
+        .folds = 4,
+        .seed = 1,
+        .tolerance = TOLERANCE_NEAR};
+    uint32_t best, simplest;
+    strads_data *data = NULL;
+    strads_err err = lasso_design_lay(d, 1, STRADS_LAYOUT_COLS, &data);
+
+    if (!err)
+        err = strads_glm_cv(data, &options, points, &best, &simplest);
+    strads_data_free(data);
+    return err;
+}
+
+/* The rows of a fold have another mean than all rows. */
+Test(linear_offsets, cross_validation_is_that_of_centred_columns)
+{
+    const uint64_t n = trials() / 2;
+    int compared = 0;
+
+    for (uint64_t seed = first_trial(); seed <= n; seed++) {
+        trial t = make_trial(seed, true, false);
+        strads_cv_point far[CV_POINTS], near[CV_POINTS];
+        char what[200];
+        describe(&t, what, sizeof what);
+        const bool suits = !is_dual(t.loss) && t.loss != SOFTMAX &&
+                           (t.penalty == L1 || t.penalty == ELASTIC);
+        if (suits && !validate(&t, &t.far, far) &&
+            !validate(&t, &t.near, near)) {
+            compared++;
+            for (int k = 0; k < CV_POINTS; k++) {
+                cr_expect_leq(far[k].gap, 1e-6, "%s, point %d: gap %g", what, k,
+                              far[k].gap);
+                cr_expect_float_eq(far[k].error, near[k].error,
+                                   1e-4 * near[k].error, "%s, point %d: %g, %g",
+                                   what, k, far[k].error, near[k].error);
+            }
+        }
+        free_trial(&t);
+    }
+    cr_expect_geq(compared, (int)(n / 16), "%d", compared);
+    if (getenv("STRADS_OFFSETS"))
+        printf("cv: %d compared\n", compared);
+}
