@@ -109,6 +109,43 @@ def test_a_tiny_penalty_on_rows_that_are_fitted_exactly_ends(alpha, intercept):
     assert bool(said) == (model.dual_gap_ > model.tol)
 
 
+# Estimators with an intercept that is not penalised.
+FAR = {
+    "Lasso": lambda: strads.Lasso(0.02, tol=1e-9),
+    "ElasticNet": lambda: strads.ElasticNet(0.02, tol=1e-9),
+    "LogisticRegression": lambda: strads.LogisticRegression(
+        penalty="elasticnet", l1_ratio=0.5, tol=1e-9),
+    "ridge": lambda: strads.LogisticRegression(tol=1e-9),
+    "PoissonRegressor": lambda: strads.PoissonRegressor(alpha=0.02, tol=1e-9),
+    "HuberRegressor": lambda: strads.HuberRegressor(alpha=0.02, tol=1e-9),
+    "GroupLasso": lambda: strads.GroupLasso(alpha=0.02, groups=[0, 0, 1, 1],
+                                            tol=1e-9),
+}
+
+
+@pytest.mark.parametrize("form", ["C", "F", "csc", "csr"])
+@pytest.mark.parametrize("ratio", [1e3, 1e6, 1e8])
+@pytest.mark.parametrize("name", FAR)
+def test_arrays_far_from_zero_are_fitted_as_those_around_zero(name, ratio,
+                                                              form):
+    draws = np.random.default_rng(1)
+    near = draws.standard_normal((60, 4)) * [1, 0.1, 10, 1]
+    far = near + ratio * np.array([1, -0.1, 10, 0])
+    near = far - far.mean(0)  # the digits that are left
+    score = near @ [0.5, 3, 0.05, -0.5] + 0.5 * draws.standard_normal(60)
+    y = draws.poisson(np.exp(0.3 * score)) if name == "PoissonRegressor" else \
+        (score > 0) if name in ("LogisticRegression", "ridge") else score
+    lent = np.asarray(far, order=form) if len(form) == 1 else \
+        sparse.csc_matrix(far).asformat(form)
+    fits = [FAR[name]().fit(near, y)]
+    said = caught(lambda: fits.append(FAR[name]().fit(lent, y)))
+    centred, model = fits
+    scale = np.abs(np.ravel(centred.coef_) * near.std(0)).max()
+    apart = np.abs(np.ravel(model.coef_ - centred.coef_) * near.std(0)).max()
+    assert apart < 1e-3 * scale, (apart, scale)
+    assert not said, str(said[0].message)
+
+
 # ---- 2. parameters ------------------------------------------------------------
 
 ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight")
