@@ -419,9 +419,9 @@ strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
                              path, model->program, model->program);
 }
 
-#define PROBABILITIES                                                         \
-    "Writes for each row of the data the probability of the positive label, " \
-    "or of each of several, one line a row."
+#define PROBABILITIES                                                      \
+    "Writes the probability of the positive label, or of each of several " \
+    "labels, one line for each row of the data."
 
 const cli_command cli_linear_commands[] = {
     {.name = "lasso train",

@@ -86,9 +86,9 @@ const cli_command cli_net_commands[] = {
     {.name = "net predict",
      .args = "MODEL DATA",
      .summary = "write its probabilities, one a line",
-     .about = "Writes for each row of the data the probability of the second "
-              "of two labels, or of each of several, one line a row. Columns "
-              "that the model does not have are ignored.",
+     .about = "Writes the probability of the second of two labels, or of each "
+              "of several, one line for each row of the data. Columns that the "
+              "model does not have are ignored.",
      .verb = &cli_predict_probabilities,
      .of = &net},
     {.name = "net evaluate",
