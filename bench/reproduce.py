@@ -515,7 +515,8 @@ def page(seconds):
                    f'<p class="finding">{html.escape(finding)}</p>'
                    f'<p class="claim">{html.escape(claim)}</p>'
                    f'<div class="pictures">{"".join(pictures)}</div>'
-                   f'<details><summary>{len(commands)} commands</summary>'
+                   f'<details><summary>{len(commands)} '
+                   f'command{"s" * (len(commands) != 1)}</summary>'
                    f'<pre>{words}</pre></details></section>')
     return "\n".join(out + ["</main></body></html>\n"])
 
