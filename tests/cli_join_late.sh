@@ -46,7 +46,8 @@ late zeros "zeros.svm" --data zeros.svm
 start many join "$url" --workers 20 # more than there are partitions: it waits
 many=$child
 until_there "this node waits" many.err
-"$STRADS_BUILD/tests/crowd" "${url##*:}" 600 >crowd.out
+(umask 077 && echo "an example of a token" >token)
+"$STRADS_BUILD/tests/crowd" "${url##*:}" 600 token >crowd.out
 start third join "$url" --workers 2
 third=$child
 until_there "keeps" third.err

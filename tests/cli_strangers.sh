@@ -23,7 +23,7 @@ two() {
     until_there '"event": "round"' "$run.jsonl"
     began=$(date +%s%N)
     if [ "$2" -gt 0 ]; then
-        "$STRADS_BUILD/tests/crowd" "${url##*:}" "$2" >crowd.out &
+        "$STRADS_BUILD/tests/crowd" "${url##*:}" "$2" token >crowd.out &
         crowd=$!
     fi
     memory=0

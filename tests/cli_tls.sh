@@ -1,7 +1,7 @@
 #!/bin/sh
 # A run over tls+tcp://: processes with a certificate of its authority take
 # part, with the same bits. Other processes get an error, and the run waits for
-# valid ones.
+# valid ones. So does a run with a token, and one with both.
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 umask 077
@@ -49,18 +49,24 @@ refuses 2 "does not accept this node's certificate" join "$url" \
     --tls-ca both.pem --tls-cert alien.pem --tls-key alien.key
 refuses 2 "this run uses tls+tcp:// addresses" join "tcp://127.0.0.1:$port"
 refuses 2 "give --tls-ca" join "$url"
+# client ALERT OPTIONS...: openssl's client is refused with that alert. In TLS
+# 1.3 it arrives after the client's part of the handshake.
 client() {
-    openssl s_client -connect "127.0.0.1:$port" -CAfile ours.pem "$@" \
-        </dev/null >client.out 2>&1 && fail "openssl $*: it was let in"
-    return 0
+    alert=$1
+    shift
+    timeout 20 openssl s_client -ign_eof -connect "127.0.0.1:$port" \
+        -CAfile ours.pem -alpn strads "$@" >client.out 2>&1 </dev/null &&
+        fail "openssl $*: it was let in"
+    says client.out "$alert"
 }
-client -cert late.pem -key late.key
-says client.out "certificate expired"
-client
-client -tls1_1
+client "certificate expired" -cert late.pem -key late.key
+client "certificate required"
+client "alert protocol version" -tls1_2 -cert zero.pem -key zero.key
+client "no application protocol" -alpn http/1.1 -cert zero.pem -key zero.key
 for k in 1 2 3 4 5 6 7 8; do
     head -c 70000 /dev/urandom | timeout 5 openssl s_client -quiet -connect \
-        "127.0.0.1:$port" -cert zero.pem -key zero.key >client.out 2>&1 || :
+        "127.0.0.1:$port" -alpn strads -cert zero.pem -key zero.key \
+        >client.out 2>&1 || :
 done
 
 # shellcheck disable=SC2046 # words
@@ -74,15 +80,23 @@ ends second "$second" 0
 ends third "$third" 0
 same_bits "three processes with certificates" one.json three.json
 
-# The connecting process also checks the certificate
-openssl s_server -accept 0 -cert late.pem -key late.key -CAfile ours.pem \
-    -tls1_2 -www >server.out 2>&1 </dev/null &
-children="$children $!"
-until_there "ACCEPT" server.out
-port=$(sed -n 's/^ACCEPT.*:\([0-9]*\).*/\1/p' server.out)
-# shellcheck disable=SC2046 # words
-refuses 2 "its certificate has expired" join "tls+tcp://127.0.0.1:$port" \
-    $(as ours zero)
+# The connecting process also checks the certificate and the version.
+# server TEXT OPTIONS...: openssl's server, which is refused with that text
+server() {
+    text=$1
+    shift
+    : >server.out # of the previous server
+    openssl s_server -accept 0 -CAfile ours.pem "$@" -www >server.out 2>&1 \
+        </dev/null &
+    children="$children $!"
+    until_there "ACCEPT" server.out
+    port=$(sed -n 's/^ACCEPT.*:\([0-9]*\).*/\1/p' server.out)
+    # shellcheck disable=SC2046 # words
+    refuses 2 "$text" join "tls+tcp://127.0.0.1:$port" $(as ours zero)
+}
+server "its certificate has expired" -cert late.pem -key late.key
+server "does not speak TLS 1.3" -cert zero.pem -key zero.key -tls1_2
+server "it is not a strads node" -cert zero.pem -key zero.key
 
 # A run without TLS refuses TLS clients
 start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 2 \
@@ -90,7 +104,7 @@ start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes
 first=$child
 url=$(url_of first)
 # shellcheck disable=SC2046 # words
-refuses 1 "closed in the middle of the TLS handshake" join "tls+$url" \
+refuses 2 "the run there does not use TLS" join "tls+$url" \
     $(as ours zero)
 # shellcheck disable=SC2046 # words
 refuses 2 "all addresses are tls+tcp://" join "$url" $(as ours zero)
@@ -98,6 +112,52 @@ start second join "$url" --workers 1
 second=$child
 ends first "$first" 0
 ends second "$second" 0
+
+# A token is a key of TLS 1.3, as another implementation derives it
+# (docs/wire-format.md). Without the key, or in TLS 1.2, nobody is let in.
+echo "an example of a token" >token
+start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 2 \
+    --listen tcp://127.0.0.1:0 --token-file token --model token.json
+first=$child
+url=$(url_of first)
+port=${url##*:}
+key=$(openssl kdf -keylen 32 -kdfopt digest:SHA256 -kdfopt salt:strads \
+    -kdfopt info:psk -kdfopt "key:$(cat token)" HKDF | tr -d ':\n')
+timeout 20 openssl s_client -ign_eof -connect "127.0.0.1:$port" -alpn strads \
+    -psk_identity strads -psk "$key" >client.out 2>&1 </dev/null || :
+says client.out "Reused, TLSv1.3, Cipher is TLS_AES_128_GCM_SHA256"
+client "illegal parameter" -psk_identity strads -psk "00${key#??}"
+client "handshake failure" -psk_identity another -psk "$key"
+client "handshake failure" -cert zero.pem -key zero.key
+client "protocol version" -tls1_2 -psk_identity strads -psk "$key"
+# shellcheck disable=SC2046 # words
+refuses 2 "write tcp://, and omit --tls-ca" join "tls+$url" $(as ours zero)
+start second join "$url" --token-file token --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+same_bits "two processes with a token" one.json token.json
+
+# With certificates and a token every process needs both
+# shellcheck disable=SC2046,SC2086 # words
+start first lasso train --no-intercept "$year_train" $common --workers 1 --nodes 2 \
+    --listen tls+tcp://127.0.0.1:0 --token-file token $(as ours zero) \
+    --model both.json
+first=$child
+url=$(url_of first)
+echo "another example of a token" >other
+# shellcheck disable=SC2046 # words
+refuses 2 "it has a token and this node has none" join "$url" $(as ours one)
+# shellcheck disable=SC2046 # words
+refuses 2 "the run's --token-file" join "$url" --token-file other $(as ours one)
+refuses 2 "give --tls-ca" join "$url" --token-file token
+refuses 2 "write tls+tcp://" join "${url#tls+}" --token-file token
+# shellcheck disable=SC2046 # words
+start second join "$url" --workers 1 --token-file token $(as ours one)
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+same_bits "certificates and a token" one.json both.json
 
 # Invalid files
 alone() {

@@ -1,9 +1,9 @@
-/* crowd PORT COUNT: COUNT connections of strangers to tcp://127.0.0.1:PORT,
- * some hundred at a time. They are idle or slow, send garbage, a HELLO without
- * a token or a proof without a nonce, or return a nonce. Prints the number of
- * connections and how many of them were admitted. */
+/* crowd PORT COUNT TOKEN: COUNT connections of strangers to
+ * tcp://127.0.0.1:PORT, some hundred at a time. They are idle or slow, send
+ * garbage or a HELLO without TLS, begin TLS with another token, or replay a
+ * handshake of a node with the file TOKEN. Prints the number of connections and
+ * how many of them were admitted. */
 #include <arpa/inet.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,29 +12,42 @@
 #include <unistd.h>
 
 #include "engine/net/frame.h"
-#include "engine/net/secret.h"
+#include "engine/net/tls.h"
 
 enum { OPEN_AT_ONCE = 300, KINDS = 6 };
 
 static unsigned let_in;
 
-/* Returns the kind of the frame that the node sends within `ms`, or 0. */
-static unsigned hear(int fd, int ms, unsigned char *payload, size_t size)
+/* A node without the token. */
+static sti_tls_context *stranger;
+/* All that a node with the token sends in a handshake, as the network saw it. */
+static unsigned char recorded[4096];
+static size_t recorded_size;
+
+/* A connection of a stranger. */
+typedef struct guest {
+    int fd;
+    sti_tls *tls; /* NULL: it speaks no TLS, or replays */
+} guest;
+
+/* Reads the answer. The guest was admitted if it is a frame other than REJECT,
+ * or completes a handshake without the token. */
+static void hear(const guest *g)
 {
     unsigned char bytes[STI_HEADER_BYTES + 512];
-    struct pollfd at = {.fd = fd, .events = POLLIN};
+    bool done = false;
+    size_t space = sizeof bytes;
     sti_header header;
-    if (poll(&at, 1, ms) != 1)
-        return 0;
-    const ssize_t n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (n < STI_HEADER_BYTES ||
-        sti_frame_decode_header(bytes, 512, &header) != STRADS_OK)
-        return 0;
-    if (header.kind == STI_KIND_GRANT || header.kind == STI_KIND_WELCOME)
-        let_in++;
-    if ((size_t)n >= STI_HEADER_BYTES + size)
-        memcpy(payload, bytes + STI_HEADER_BYTES, size);
-    return header.kind;
+    void *to = g->tls ? sti_tls_space(g->tls, &space) : bytes;
+    const ssize_t n = recv(g->fd, to, space, MSG_DONTWAIT);
+    if (g->tls && n > 0) {
+        sti_tls_feed(g->tls, (size_t)n);
+        (void)sti_tls_handshake(g->tls, &done);
+        let_in += done;
+    } else if (n >= STI_HEADER_BYTES &&
+               sti_frame_decode_header(bytes, 512, &header) == STRADS_OK) {
+        let_in += header.kind != STI_KIND_REJECT;
+    }
 }
 
 static void say(int fd, uint16_t kind, const void *payload, size_t size)
@@ -49,59 +62,131 @@ static void say(int fd, uint16_t kind, const void *payload, size_t size)
     (void)send(fd, bytes, STI_HEADER_BYTES + size, MSG_NOSIGNAL);
 }
 
-static void act(int fd, unsigned number)
+static void send_all(int fd, const void *bytes, size_t size)
 {
-    static unsigned char said[STI_NONCE_BYTES]; /* the node's last nonce */
-    unsigned char bytes[200], nonce[STI_NONCE_BYTES] = {0};
+    (void)send(fd, bytes, size, MSG_NOSIGNAL);
+}
+
+/* Moves the output of one end to the other and, if `out` is not NULL, appends
+ * it there. */
+static void move(sti_tls *from, sti_tls *to, unsigned char *out, size_t *filled)
+{
+    size_t size, space;
+    const void *bytes = sti_tls_output(from, &size);
+    void *place = sti_tls_space(to, &space);
+    if (size > space || (out && *filled + size > sizeof recorded))
+        abort();
+    memcpy(place, bytes, size);
+    sti_tls_feed(to, size);
+    if (out) {
+        memcpy(out + *filled, bytes, size);
+        *filled += size;
+    }
+    sti_tls_take(from, size);
+}
+
+/* Records a handshake of two nodes with the token, and a message. */
+static void record_handshake(const char *token)
+{
+    sti_trust trust = {0};
+    sti_tls_context *context = NULL;
+    sti_tls *dials = NULL, *accepts = NULL;
+    bool done = false;
+    struct iovec piece = {recorded, STI_HEADER_BYTES};
+    if (sti_token_read(token, &trust.token) ||
+        sti_tls_context_new(&trust, &context) ||
+        sti_tls_new(context, true, &dials) ||
+        sti_tls_new(context, false, &accepts)) {
+        (void)fprintf(stderr, "crowd: %s\n", strads_error_text());
+        exit(2);
+    }
+    while (!done) {
+        if (sti_tls_handshake(dials, &done))
+            abort();
+        move(dials, accepts, recorded, &recorded_size);
+        bool accepted;
+        if (sti_tls_handshake(accepts, &accepted))
+            abort();
+        move(accepts, dials, NULL, NULL);
+    }
+    if (sti_tls_write(dials, &piece, 1) < 0)
+        abort();
+    move(dials, accepts, recorded, &recorded_size);
+    sti_tls_free(dials);
+    sti_tls_free(accepts);
+    sti_tls_context_free(context);
+    trust.token.bytes[0] ^= 1;
+    if (sti_tls_context_new(&trust, &stranger))
+        abort();
+}
+
+/* Begins TLS with another token. */
+static sti_tls *begin_tls(int fd)
+{
+    sti_tls *tls = NULL;
+    bool done = false;
+    size_t size;
+    if (sti_tls_new(stranger, true, &tls))
+        abort();
+    (void)sti_tls_handshake(tls, &done);
+    const void *bytes = sti_tls_output(tls, &size);
+    send_all(fd, bytes, size);
+    sti_tls_take(tls, size);
+    return tls;
+}
+
+static void act(guest *g, unsigned number)
+{
+    const int fd = g->fd;
+    unsigned char bytes[200];
     for (size_t k = 0; k < sizeof bytes; k++)
         bytes[k] = (unsigned char)rand();
     switch (number % KINDS) {
     case 0: /* idle */
         break;
-    case 1: /* slow: a header's first bytes */
-        (void)send(fd, "STRD", number % 5, MSG_NOSIGNAL);
+    case 1: /* slow: the first bytes of a handshake */
+        send_all(fd, recorded, number % 300);
         break;
     case 2:
-        (void)send(fd, bytes, number % sizeof bytes, MSG_NOSIGNAL);
+        send_all(fd, bytes, number % sizeof bytes);
         break;
     case 3:
         say(fd, STI_KIND_HELLO, bytes, 64);
         break;
-    case 4: /* garbage as a proof */
-        say(fd, STI_KIND_KNOCK, nonce, sizeof nonce);
-        say(fd, STI_KIND_PROOF, bytes, STI_PROOF_BYTES);
+    case 4:
+        g->tls = begin_tls(fd);
+        if (number % 5 == 0)
+            send_all(fd, bytes, sizeof bytes);
         break;
-    default: /* returns the node's nonce */
-        say(fd, STI_KIND_KNOCK, said, sizeof said);
-        if (hear(fd, 20, said, sizeof said) == STI_KIND_CHALLENGE)
-            say(fd, STI_KIND_PROOF, said, sizeof said);
-        (void)hear(fd, 0, nonce, sizeof nonce);
+    default:
+        send_all(fd, recorded, recorded_size);
     }
 }
 
 int main(int argc, char **argv)
 {
-    static int open_now[OPEN_AT_ONCE];
-    unsigned char scrap[STI_NONCE_BYTES];
-    const unsigned count = argc == 3 ? (unsigned)atoi(argv[2]) : 0;
+    static guest open_now[OPEN_AT_ONCE];
+    const unsigned count = argc == 4 ? (unsigned)atoi(argv[2]) : 0;
     unsigned came = 0;
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
     if (count == 0) {
-        (void)fprintf(stderr, "crowd PORT COUNT\n");
+        (void)fprintf(stderr, "crowd PORT COUNT TOKEN\n");
         return 2;
     }
+    record_handshake(argv[3]);
     at.sin_port = htons((uint16_t)atoi(argv[1]));
     for (unsigned k = 0; k < count; k++) {
-        int *fd = &open_now[k % OPEN_AT_ONCE];
+        guest *g = &open_now[k % OPEN_AT_ONCE];
         if (k >= OPEN_AT_ONCE) {
-            (void)hear(*fd, 0, scrap, sizeof scrap);
-            (void)close(*fd);
+            hear(g);
+            (void)close(g->fd);
+            sti_tls_free(g->tls);
         }
-        *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (connect(*fd, (const void *)&at, sizeof at) == 0) {
+        *g = (guest){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        if (connect(g->fd, (const void *)&at, sizeof at) == 0) {
             came++;
-            act(*fd, k);
+            act(g, k);
         }
     }
     (void)printf("%u came, %u were let in\n", came, let_in);

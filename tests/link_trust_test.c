@@ -43,7 +43,7 @@ static void was_sent(void *arg)
     free(arg);
 }
 
-/* Copied and uncopied payloads, empty and large; tags depend on the case. */
+/* Copied and uncopied payloads, empty and large. */
 Test(link_trust, frames_of_all_sizes_arrive_as_they_were_sent)
 {
     static const uint64_t size[] = {0, 1, 15, 4096, 4097, 100000, 3000000};
@@ -82,7 +82,7 @@ static void expect_dial_refused(const char *word)
     cr_expect_not_null(strstr(strads_error_text(), word), "no \"%s\" in %s",
                        word, strads_error_text());
     cr_expect_eq(a.hellos, 0);
-    cr_expect_eq(b.lost, 0, "the dialling has told it");
+    cr_expect_eq(b.lost, 0, "sti_net_dial reports it");
 }
 
 Test(link_trust, another_token_is_refused_with_a_sentence)
@@ -122,89 +122,121 @@ Test(link_trust, a_hello_without_the_token_is_not_even_read)
     cr_expect_eq(link_node_close(&a), STRADS_OK);
 }
 
-/* Sends KNOCK and then the given frame. */
-static void expect_no_grant(uint16_t kind, const void *bytes, uint64_t size)
+/* Bytes of a stranger cost its connection only. */
+Test(link_trust, garbage_in_the_place_of_a_handshake_costs_the_connection)
 {
-    unsigned char nonce[STI_NONCE_BYTES] = {0};
-    sti_header header = raw_header(STI_KIND_KNOCK, 5, sizeof nonce);
-    const sti_part first = {nonce, sizeof nonce}, next = {bytes, size};
-    const unsigned before = a.strangers;
-    int fd = raw_connect(sti_net_url(a.net));
-    header.checksum = sti_frame_checksum(&first, 1);
-    raw_frame(fd, &header, nonce);
-    header = raw_header(kind, 5, size);
-    header.checksum = sti_frame_checksum(&next, 1);
-    raw_frame(fd, &header, bytes);
-    raw_wait_closed(fd);
-    link_node_wait_strangers(&a, before + 1);
-    cr_expect_eq(a.hellos, 0);
-}
-
-Test(link_trust, garbage_in_the_place_of_a_proof_costs_the_connection)
-{
-    unsigned char bytes[64] = {0};
+    /* Records: an alert, a message of the application, a cut and an overlong
+     * ClientHello, and plain frames. */
+    static const struct {
+        size_t size;
+        unsigned char bytes[16];
+    } garbage[] = {{7, {21, 3, 3, 0, 2, 2, 40}},
+                   {9, {23, 3, 3, 0, 4, 1, 2, 3, 4}},
+                   {13, {22, 3, 1, 0, 8, 1, 0, 0, 4, 3, 3, 9, 9}},
+                   {9, {22, 3, 1, 0x40, 0, 1, 0xff, 0xff, 0xff}},
+                   {5, {22, 3, 1, 0xff, 0xff}}};
+    static const uint16_t kinds[] = {STI_KIND_HELLO, STI_KIND_WELCOME,
+                                     KIND_DATA};
+    enum {
+        GARBAGE = sizeof garbage / sizeof *garbage,
+        ALL = GARBAGE + sizeof kinds / sizeof *kinds
+    };
     open_with(&ours, NULL);
-    expect_no_grant(STI_KIND_PROOF, bytes, STI_PROOF_BYTES);
-    expect_no_grant(STI_KIND_PROOF, bytes, STI_PROOF_BYTES - 1);
-    expect_no_grant(STI_KIND_PROOF, bytes, 64);
-    expect_no_grant(STI_KIND_HELLO, bytes, 8);
-    expect_no_grant(STI_KIND_KNOCK, bytes, STI_NONCE_BYTES);
-    expect_no_grant(STI_KIND_GRANT, bytes, STI_PROOF_BYTES);
-    expect_no_grant(KIND_DATA, bytes, 8);
+    for (unsigned k = 0; k < ALL; k++) {
+        int fd = raw_connect(sti_net_url(a.net));
+        if (k < GARBAGE) {
+            raw_write(fd, garbage[k].bytes, garbage[k].size);
+        } else {
+            const sti_header header = raw_header(kinds[k - GARBAGE], 5, 0);
+            raw_frame(fd, &header, NULL);
+        }
+        (void)shutdown(fd, SHUT_WR);
+        raw_wait_closed(fd);
+        link_node_wait_strangers(&a, k + 1);
+    }
+    cr_expect_eq(a.hellos, 0);
     close_both();
 }
 
-/* A proof is not valid for another side, nonce or token, so that a recorded or
- * reflected proof is useless. */
-Test(link_trust, a_proof_is_of_one_side_one_handshake_and_one_token)
+/* A stranger begins a handshake and stops, at any place. */
+Test(link_trust, a_handshake_that_stops_is_dropped_in_time)
 {
-    unsigned char proof[STI_PROOF_BYTES];
-    sti_handshake h = {.token = &ours.token}, other = {.token = &ours.token};
-    cr_assert_eq(sti_nonce_draw(h.nonce[0]), STRADS_OK);
-    cr_assert_eq(sti_nonce_draw(h.nonce[1]), STRADS_OK);
-    sti_proof_make(&h, STI_DIALS, proof);
-    cr_expect(sti_proof_is(&h, STI_DIALS, proof));
-    cr_expect_not(sti_proof_is(&h, STI_ACCEPTS, proof));
-    for (int side = 0; side < 2; side++) {
-        other = h;
-        other.nonce[side][31] ^= 1;
-        cr_expect_not(sti_proof_is(&other, STI_DIALS, proof));
+    static const unsigned char begun[] = {22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3};
+    const sti_net_options soon = {.trust = &ours, .hello_ns = 500000000};
+    link_node_open(&a, 0, NULL, &soon);
+    for (unsigned k = 0; k <= sizeof begun; k += 5) {
+        int fd = raw_connect(sti_net_url(a.net));
+        raw_write(fd, begun, k);
+        raw_wait_closed(fd);
+        link_node_wait_strangers(&a, 1 + k / 5);
+        cr_expect_not_null(strstr(a.text, "no complete HELLO"), "%s", a.text);
     }
-    other = h;
-    other.token = &theirs.token;
-    cr_expect_not(sti_proof_is(&other, STI_DIALS, proof));
-    proof[31] ^= 1;
-    cr_expect_not(sti_proof_is(&h, STI_DIALS, proof));
+    expect_ok(link_node_close(&a));
+}
+
+/* It listens, and does not answer. */
+Test(link_trust, a_node_that_does_not_shake_hands_is_not_waited_for)
+{
+    const sti_net_options soon = {.trust = &ours,
+                                  .heartbeat_ns = 100000000,
+                                  .dead_ns = 400000000};
+    sti_url url = {.tcp = true, .host = "127.0.0.1"};
+    char text[STI_URL_MAX + 1];
+    sti_link link;
+    int fd;
+    cr_assert_eq(sti_socket_listen(&url, &fd), 0);
+    sti_url_write(&url, text);
+    link_node_open(&b, 1, "", &soon);
+    expect_error(sti_net_dial(b.net, text, 500000000, &link), STRADS_EIO,
+                 "did not complete the handshake in time");
+    expect_ok(link_node_close(&b));
+    (void)close(fd);
 }
 
 /* ---- a proxy that changes messages ------------------------------------- */
 
-/* Forwards one connection to a's port. Adds 1 to the first byte of each
- * KIND_DATA payload and corrects all checksums. */
-typedef struct forging_proxy {
+typedef enum attack {
+    WATCH,
+    FORGE,  /* plain frames: 1 is added to the payload, with its checksum */
+    CHANGE, /* TLS: a bit of a record */
+    REPEAT,
+    SWAP, /* two records */
+    OMIT,
+    LOSE, /* the last bytes of a record: the next record follows */
+    CUT   /* the end of the stream, inside a record */
+} attack;
+
+/* Forwards one connection to a's port and attacks bytes of the dialling side:
+ * KIND_DATA frames, or records of TLS after `records` others. */
+typedef struct proxy {
+    attack attack;
+    unsigned records;
+    const char *marked; /* a text to look for */
+    bool saw_marked;
     int listener, from, to;
     pthread_t thread;
     char url[STI_URL_MAX + 1];
-} forging_proxy;
+} proxy;
 
-static void forge(unsigned char *bytes, size_t n, size_t head)
+static void forge_frame(unsigned char *bytes, size_t n)
 {
     sti_header header;
-    for (size_t at = 0; at + head < n; at++) {
+    for (size_t at = 0; at + STI_HEADER_BYTES < n; at++) {
+        unsigned char *payload = bytes + at + STI_HEADER_BYTES;
         if (memcmp(bytes + at, "STRD", 4) != 0 ||
             sti_frame_decode_header(bytes + at, 1 << 20, &header) ||
-            header.kind != KIND_DATA || at + head + header.size > n)
+            header.kind != KIND_DATA || at + STI_HEADER_BYTES + header.size > n)
             continue;
-        const sti_part payload = {bytes + at + head, header.size};
-        bytes[at + head]++;
-        header.checksum = sti_frame_checksum(&payload, 1);
+        const sti_part whole = {payload, header.size};
+        payload[0]++;
+        header.checksum = sti_frame_checksum(&whole, 1);
         sti_frame_encode_header(&header, bytes + at);
     }
 }
 
 static void *carry_back(void *arg)
 {
-    const forging_proxy *p = arg;
+    const proxy *p = arg;
     unsigned char bytes[1 << 16];
     for (ssize_t n; (n = read(p->to, bytes, sizeof bytes)) > 0;)
         if (write(p->from, bytes, (size_t)n) != n)
@@ -213,42 +245,103 @@ static void *carry_back(void *arg)
     return NULL;
 }
 
+static bool read_exactly(int fd, unsigned char *bytes, size_t size)
+{
+    for (ssize_t n; size > 0; bytes += n, size -= (size_t)n)
+        if ((n = read(fd, bytes, size)) <= 0)
+            return false;
+    return true;
+}
+
+/* Returns the size of the next record; 0: the end. */
+static size_t read_record(const proxy *p, unsigned char *bytes)
+{
+    if (!read_exactly(p->from, bytes, 5))
+        return 0;
+    const size_t size = (size_t)bytes[3] << 8 | bytes[4];
+    return read_exactly(p->from, bytes + 5, size) ? 5 + size : 0;
+}
+
+/* Forwards records, and attacks once. */
+static void carry_records(proxy *p)
+{
+    static unsigned char bytes[1 << 17], kept[1 << 17];
+    size_t n, kept_size = 0;
+    for (unsigned k = 0; (n = read_record(p, bytes)) > 0; k++) {
+        p->saw_marked |=
+            p->marked && memmem(bytes, n, p->marked, strlen(p->marked));
+        if (p->attack == CHANGE && k == p->records)
+            bytes[n - 1] ^= 1;
+        if (p->attack == SWAP && k == p->records) {
+            memcpy(kept, bytes, kept_size = n);
+            continue;
+        }
+        if (p->attack == OMIT && k == p->records)
+            continue;
+        if ((p->attack == CUT || p->attack == LOSE) && k == p->records)
+            n -= 3;
+        raw_write(p->to, bytes, n);
+        if (p->attack == REPEAT && k == p->records)
+            raw_write(p->to, bytes, n);
+        if (kept_size > 0)
+            raw_write(p->to, kept, kept_size);
+        kept_size = 0;
+        if (p->attack == CUT && k == p->records)
+            break;
+    }
+}
+
+static void carry_frames(proxy *p)
+{
+    static unsigned char bytes[1 << 16];
+    for (ssize_t n; (n = read(p->from, bytes, sizeof bytes)) > 0;) {
+        p->saw_marked |= p->marked && memmem(bytes, (size_t)n, p->marked,
+                                             strlen(p->marked)) != NULL;
+        if (p->attack == FORGE)
+            forge_frame(bytes, (size_t)n);
+        raw_write(p->to, bytes, (size_t)n);
+    }
+}
+
 static void *carry(void *arg)
 {
-    forging_proxy *p = arg;
-    unsigned char bytes[1 << 16];
+    proxy *p = arg;
     pthread_t back;
     p->from = accept(p->listener, NULL, NULL);
     p->to = raw_connect(sti_net_url(a.net));
     (void)pthread_create(&back, NULL, carry_back, p);
-    for (ssize_t n; (n = read(p->from, bytes, sizeof bytes)) > 0;) {
-        forge(bytes, (size_t)n, STI_HEADER_BYTES);
-        forge(bytes, (size_t)n, STI_HEADER_BYTES + STI_TAG_BYTES);
-        if (write(p->to, bytes, (size_t)n) != n)
-            break;
-    }
-    (void)shutdown(p->to, SHUT_RDWR);
+    if (p->records > 0)
+        carry_records(p);
+    else
+        carry_frames(p);
+    (void)shutdown(p->to, SHUT_WR);
     pthread_join(back, NULL);
     (void)close(p->from);
     (void)close(p->to);
     return NULL;
 }
 
-/* Sends one frame through the proxy. */
-static void send_forged(forging_proxy *p)
+/* b joins a through the proxy. */
+static sti_link join_by(proxy *p)
 {
     sti_url url = {.tcp = true, .host = "127.0.0.1"};
-    const sti_outgoing frame = {.header = {.kind = KIND_DATA, .from = 1},
-                                .parts = {{"abc", 3}},
-                                .part_count = 1};
     cr_assert_eq(sti_socket_listen(&url, &p->listener), 0);
     sti_url_write(&url, p->url);
     cr_assert_eq(pthread_create(&p->thread, NULL, carry, p), 0);
-    sti_link link = link_node_join_url(&b, p->url, 0);
-    cr_assert_eq(sti_net_send(b.net, link, &frame), STRADS_OK);
+    return link_node_join_url(&b, p->url, 0);
 }
 
-static void close_forged(forging_proxy *p)
+static strads_err send_text(sti_link link, uint64_t round, const char *text)
+{
+    const sti_outgoing frame = {.header = {.kind = KIND_DATA,
+                                           .from = 1,
+                                           .round = round},
+                                .parts = {{text, strlen(text)}},
+                                .part_count = 1};
+    return sti_net_send(b.net, link, &frame);
+}
+
+static void close_proxy(proxy *p)
 {
     (void)link_node_close(&b);
     (void)link_node_close(&a);
@@ -256,28 +349,74 @@ static void close_forged(forging_proxy *p)
     (void)close(p->listener);
 }
 
-Test(link_trust, a_frame_that_was_changed_with_its_checksums_is_found_out)
+/* The dialling side's records before its first message: ClientHello, a
+ * change_cipher_spec for old proxies, Finished and HELLO. */
+enum { RECORDS_OF_JOINING = 4 };
+
+/* Each attack is on the second of five messages. Nothing but the messages
+ * before it is delivered. */
+static void expect_found_out(attack what, uint64_t delivered, const char *word)
 {
-    static forging_proxy p;
+    static proxy p;
+    p = (proxy){.attack = what, .records = RECORDS_OF_JOINING + 1};
     open_with(&ours, &ours);
-    send_forged(&p);
+    a.in_turn = true;
+    sti_link link = join_by(&p);
+    for (uint64_t k = 0; k < 5; k++)
+        if (send_text(link, k, "abc") != STRADS_OK)
+            break;
     link_node_wait_lost(&a, 1);
     cr_expect_eq(a.why, STRADS_EIO);
-    cr_expect_not_null(strstr(a.text, "damaged or changed on the way"), "%s",
-                       a.text);
-    cr_expect_eq(a.received, 0);
-    close_forged(&p);
+    cr_expect_not_null(strstr(a.text, word), "attack %d: \"%s\" says not %s",
+                       (int)what, a.text, word);
+    cr_expect_eq(a.received, delivered, "attack %d: %llu", (int)what,
+                 (unsigned long long)a.received);
+    cr_expect_eq(a.out_of_turn, 0);
+    close_proxy(&p);
 }
 
-/* The purpose of the token. */
+Test(link_trust, a_message_that_was_changed_is_found_out)
+{
+    expect_found_out(CHANGE, 1, "damaged or changed on the way");
+}
+
+Test(link_trust, messages_that_were_repeated_moved_or_omitted_are_found_out)
+{
+    expect_found_out(REPEAT, 2, "damaged or changed on the way");
+    expect_found_out(SWAP, 1, "damaged or changed on the way");
+    expect_found_out(OMIT, 1, "damaged or changed on the way");
+    expect_found_out(LOSE, 1, "damaged or changed on the way");
+}
+
+Test(link_trust, a_stream_that_was_cut_off_is_found_out)
+{
+    expect_found_out(CUT, 1, "in the middle of a frame");
+}
+
+/* The purpose of the token: without one, checksums do not help. */
 Test(link_trust, without_a_token_the_forgery_succeeds)
 {
-    static forging_proxy p;
+    static proxy p = {.attack = FORGE};
     open_with(NULL, NULL);
-    send_forged(&p);
+    cr_assert_eq(send_text(join_by(&p), 0, "abc"), STRADS_OK);
     link_node_wait(&a, &a.received, 1);
     cr_expect_eq(memcmp(a.last->payload, "bbc", 3), 0);
-    close_forged(&p);
+    close_proxy(&p);
+}
+
+Test(link_trust, a_token_hides_messages_and_without_one_all_can_read_them)
+{
+    static proxy p;
+    for (int hidden = 0; hidden < 2; hidden++) {
+        p = (proxy){.attack = WATCH,
+                    .records = hidden ? RECORDS_OF_JOINING : 0,
+                    .marked = "a coefficient of the model"};
+        open_with(hidden ? &ours : NULL, hidden ? &ours : NULL);
+        cr_assert_eq(send_text(join_by(&p), 0, p.marked), STRADS_OK);
+        link_node_wait(&a, &a.received, 1);
+        close_proxy(&p);
+        cr_expect_eq(p.saw_marked, !hidden);
+    }
 }
 
 /* ---- addresses and files ----------------------------------------------- */

@@ -215,7 +215,7 @@ Test(nodes_mend, a_loop_counts_exactly_over_links_that_lose_frames)
     }
 }
 
-/* Each new link has its own keys. */
+/* Each new link is a new TLS connection. */
 Test(nodes_mend, a_loop_with_a_token_counts_exactly_over_links_that_break)
 {
     cr_assert_eq(setenv("STRADS_TOKEN", "a token of this very test", 1), 0);

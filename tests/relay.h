@@ -32,7 +32,7 @@ void relay_flip_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 void relay_drop_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 
 /* Likewise, but drops a whole frame there, except the transport's own.
- * Frames must not have tags. */
+ * The frames must not be inside TLS. */
 void relay_lose_often(relay *r, uint64_t seed, uint64_t mean, unsigned times);
 
 /* Accepts connections but moves no bytes while `hold` is true. */

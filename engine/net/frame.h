@@ -17,7 +17,7 @@
 #endif
 
 enum {
-    STI_PROTOCOL = 16,         /* raised with each incompatible change */
+    STI_PROTOCOL = 17,         /* raised with each incompatible change */
     STI_HEADER_BYTES = 64,     /* the same in every protocol */
     STI_PAYLOAD_ALIGN = 64,    /* of a received payload in memory */
     STI_HELLO_LIMIT = 1 << 16, /* payload bytes of a HELLO */
@@ -36,11 +36,6 @@ enum {
     STI_KIND_PING = 4,    /* heartbeat of an idle link; not delivered */
     STI_KIND_BYE = 5,     /* only a BYE_ACK may follow from this side */
     STI_KIND_BYE_ACK = 6, /* every frame up to the peer's BYE was read */
-    /* With a token, these come before HELLO (secret.h). */
-    STI_KIND_KNOCK = 7,     /* dialling side: its nonce */
-    STI_KIND_CHALLENGE = 8, /* accepting side: its nonce */
-    STI_KIND_PROOF = 9,     /* dialling side: proof of the token */
-    STI_KIND_GRANT = 10,    /* accepting side: proof; later frames have tags */
     STI_KIND_FIRST_MESSAGE = 16
 };
 
@@ -61,7 +56,7 @@ typedef struct sti_header {
     uint64_t round;    /* round, step or sequence number */
     uint64_t tag;      /* depends on the kind: a ticket, a block, a partition */
     uint64_t size;     /* payload bytes */
-    uint64_t checksum; /* XXH3-64 of the payload; 0 for an empty one */
+    uint64_t checksum; /* XXH3-64 of the payload; 0: empty, or inside TLS */
 } sti_header;
 
 /* Writes the 64 bytes of a header and fills in magic, protocol and the header's

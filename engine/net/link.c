@@ -108,8 +108,6 @@ static void conn_free(sti_conn *conn)
     sti_tls_free(conn->tls);
     (void)close(conn->fd);
     sti_frame_free(conn->frame);
-    sti_tagger_free(conn->sends);
-    sti_tagger_free(conn->receives);
     (void)pthread_cond_destroy(&conn->moved);
     (void)pthread_mutex_destroy(&conn->lock);
     free(conn);
@@ -130,7 +128,6 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     conn->net = net;
     conn->fd = fd;
     conn->dialled = url != NULL;
-    conn->stage = STI_STARTS;
     conn->node = STI_NODE_NONE;
     conn->last = &conn->first;
     conn->part_by = UINT64_MAX;
@@ -149,9 +146,8 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
                                      : "a connection%s over ipc",
                        conn->host, port);
     strads_err err = STRADS_OK;
-    conn->handshake.token = &net->trust.token;
     if (net->tls != NULL)
-        err = sti_tls_new(net->tls, fd, conn->dialled, &conn->tls);
+        err = sti_tls_new(net->tls, conn->dialled, &conn->tls);
     if (err == STRADS_OK)
         err = enlist_conn(net, conn);
     if (err != STRADS_OK) {
@@ -215,7 +211,7 @@ bool sti_conn_is_dead(sti_conn *conn)
 static void report_end(const sti_conn *conn)
 {
     const sti_net_options *o = &conn->net->options;
-    if (conn->dialled && conn->stage != STI_OPEN)
+    if (conn->dialled && !conn->open)
         return; /* sti_net_dial reports it */
     if (conn->dialled || conn->introduced) {
         if (o->events.lost != NULL)
@@ -377,12 +373,13 @@ static strads_err connect_url(const sti_net_options *o, const sti_url *to,
 static strads_err check_trust(const sti_net *net, const sti_url *url,
                               const char *text)
 {
-    if (url->tls && net->tls == NULL)
+    const bool has_files = net->trust.tls.cert != NULL;
+    if (url->tls && !has_files)
         return strads_fail(STRADS_EINVAL,
                            "%s: tls+tcp:// requires certificates: give "
                            "--tls-ca, --tls-cert and --tls-key",
                            text);
-    if (!url->tls && net->tls != NULL)
+    if (!url->tls && has_files)
         return strads_fail(
             STRADS_EINVAL,
             "%s: with --tls-ca, --tls-cert and --tls-key all addresses are "
@@ -407,9 +404,9 @@ static strads_err await_open(sti_net *net, sti_link link)
     if (conn == NULL)
         return strads_fail(STRADS_EIO, "the link is gone");
     pthread_mutex_lock(&conn->lock);
-    while (conn->stage != STI_OPEN && !conn->dead)
+    while (!conn->open && !conn->dead)
         (void)pthread_cond_wait(&conn->moved, &conn->lock);
-    if (conn->stage != STI_OPEN)
+    if (!conn->open)
         err = strads_fail(conn->why, "%s", conn->text);
     pthread_mutex_unlock(&conn->lock);
     sti_conn_release(conn);
@@ -521,7 +518,7 @@ static verdict judge_conn(sti_conn *conn, uint64_t now)
         v = FINE;
     else if (!conn->dialled && !conn->introduced)
         v = now - conn->born_ns >= o->hello_ns ? NO_HELLO : FINE;
-    else if (conn->stage != STI_OPEN)
+    else if (!conn->open)
         v = now - conn->born_ns >= o->dead_ns ? NO_GRANT : FINE;
     else if (conn->parting && (now >= conn->part_by ||
                                (!mute && measure_stillness(conn, now) >=
@@ -816,7 +813,7 @@ static void net_free(sti_net *net)
         (void)close(net->bell);
     (void)pthread_cond_destroy(&net->reaped);
     (void)pthread_mutex_destroy(&net->lock);
-    sti_tls_config_free(net->tls);
+    sti_tls_context_free(net->tls);
     free(net->slots);
     free(net);
 }
@@ -873,9 +870,8 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (net->slots == NULL || net->bell < 0)
         err = strads_fail(STRADS_ENOMEM, "no memory for a net");
-    const sti_tls_files *files = &net->trust.tls;
-    if (err == STRADS_OK && (files->ca || files->cert || files->key))
-        err = sti_tls_config_new(files, &net->tls);
+    if (err == STRADS_OK)
+        err = sti_tls_context_new(&net->trust, &net->tls);
     if (err == STRADS_OK) {
         int rv = pthread_create(&net->housekeeper, NULL, run_housekeeper, net);
         net->has_housekeeper = rv == 0;

@@ -1,12 +1,11 @@
 /* engine/net/link.h - this process's connections to other nodes.
  *
  * A net listens on one URL and holds any number of links. A link is one
- * connection that carries frames in both directions, in order. Over tls+tcp://
- * both ends first exchange certificates (tls.h). If the net has a token, both
- * ends prove that they have it, and each later frame has a tag (secret.h). The
- * dialling side then sends HELLO as its first frame. Until then the connection
- * is a *stranger* to the accepting side, which drops it if another frame
- * arrives or if the HELLO is late. Idle links carry PINGs. A link is lost if
+ * connection that carries frames in both directions, in order. Over tls+tcp://,
+ * and if the net has a token, the connection begins with a handshake of TLS,
+ * which authenticates both ends (tls.h). The dialling side then sends HELLO as
+ * its first frame. Until then the connection is a *stranger* to the accepting
+ * side, which drops it if another frame arrives or if the HELLO is late. Idle links carry PINGs. A link is lost if
  * its connection closes or if nothing arrives for dead_ns. Bytes from a peer
  * never end the process, and never make it allocate more than the frame limit
  * (STI_HELLO_LIMIT for a stranger).
@@ -31,8 +30,8 @@
 
 #include "engine/net/frame.h"
 #include "engine/net/hello.h"
-#include "engine/net/secret.h"
 #include "engine/net/socket.h"
+#include "engine/net/trust.h"
 #include "strads/error.h"
 
 typedef struct sti_net sti_net;
@@ -111,7 +110,7 @@ void sti_net_set_node(sti_net *net, uint32_t node);
  * the same time from one address. A smaller value than before has no effect. */
 void sti_net_expect(sti_net *net, uint32_t peers);
 
-/* Connects to another net's URL and proves the token if there is one. Retries
+/* Connects to another net's URL and performs TLS's handshake, if any. Retries
  * until `timeout_ns` has passed: the other process may start later, or evict
  * this connection because too many arrive at once. The caller sends HELLO next.
  * Events of the link may arrive before this returns. Blocks. STRADS_EINVAL: an

@@ -32,22 +32,20 @@ void sti_queue_free(sti_queued *first)
 }
 
 /* Makes a queued frame (sti_queued). The header and a copied payload are one
- * piece; a large payload is sent from the caller's memory. Leaves space for
- * tags. `header` lacks the checksum only. */
-static strads_err make_queued(bool tagged, const sti_outgoing *f,
+ * piece; a large payload is sent from the caller's memory. `header` lacks the
+ * checksum only, which TLS replaces. */
+static strads_err make_queued(bool checked, const sti_outgoing *f,
                               sti_header header, sti_queued **out)
 {
     const bool copy = f->sent == NULL || header.size <= STI_SEND_COPY_MAX;
-    const size_t head = STI_HEADER_BYTES + (tagged ? STI_TAG_BYTES : 0);
-    const size_t tail = tagged && header.size > 0 ? STI_TAG_BYTES : 0;
-    const size_t capacity = head + (copy ? (size_t)header.size : 0) + tail;
+    const size_t capacity = STI_HEADER_BYTES + (copy ? (size_t)header.size : 0);
     sti_queued *q = malloc(sizeof *q + capacity);
     if (q == NULL)
         return strads_fail(STRADS_ENOMEM, "no memory to send %llu bytes",
                            (unsigned long long)header.size);
     *q = (sti_queued){.kind = header.kind, .iov_count = 1};
-    q->iov[0] = (struct iovec){q->bytes, copy ? capacity : head};
-    unsigned char *to = q->bytes + head;
+    q->iov[0] = (struct iovec){q->bytes, capacity};
+    unsigned char *to = q->bytes + STI_HEADER_BYTES;
     for (unsigned i = 0; i < f->part_count; i++) {
         const size_t size = (size_t)f->parts[i].size;
         if (size > 0 && copy)
@@ -60,34 +58,11 @@ static strads_err make_queued(bool tagged, const sti_outgoing *f,
     if (!copy) {
         q->sent = f->sent;
         q->sent_arg = f->sent_arg;
-        if (tail > 0)
-            q->iov[q->iov_count++] = (struct iovec){to, tail};
     }
-    header.checksum = sti_frame_checksum(f->parts, f->part_count);
+    header.checksum = checked ? sti_frame_checksum(f->parts, f->part_count) : 0;
     memcpy(q->bytes, &header, sizeof header);
     *out = q;
     return STRADS_OK;
-}
-
-/* Writes the tags of a frame. The caller holds conn->lock: tags are counted in
- * the order in which frames leave. */
-static void seal_frame(sti_conn *conn, sti_queued *q)
-{
-    const sti_part head = {q->bytes, STI_HEADER_BYTES};
-    unsigned char *at = q->bytes + STI_HEADER_BYTES;
-    sti_part body[STI_PARTS_MAX];
-    unsigned n = 0;
-    sti_tag_make(conn->sends, &head, 1, at);
-    at += STI_TAG_BYTES;
-    const size_t behind = q->iov[0].iov_len - STI_HEADER_BYTES - STI_TAG_BYTES;
-    if (behind > 0) { /* payload and tag */
-        body[n++] = (sti_part){at, behind - STI_TAG_BYTES};
-        at += behind - STI_TAG_BYTES;
-    }
-    for (unsigned i = 1; i + 1 < q->iov_count; i++)
-        body[n++] = (sti_part){q->iov[i].iov_base, q->iov[i].iov_len};
-    if (n > 0)
-        sti_tag_make(conn->sends, body, n, at);
 }
 
 /* The caller holds conn->lock: numbers follow the order in which frames
@@ -106,13 +81,10 @@ static bool append_frame(sti_conn *conn, sti_queued *q)
 {
     const bool start = !conn->writing;
     number_frame(conn, q);
-    if (conn->sends != NULL)
-        seal_frame(conn, q);
     *conn->last = q;
     conn->last = &q->next;
     conn->writing = true;
-    conn->introduced =
-        conn->introduced || (conn->dialled && conn->stage == STI_OPEN);
+    conn->introduced = conn->introduced || (conn->dialled && conn->open);
     return start;
 }
 
@@ -155,6 +127,21 @@ static void count_sent(sti_net *net, const sti_queued *done, size_t bytes)
     atomic_fetch_add_explicit(&net->bytes_sent, bytes, memory_order_relaxed);
 }
 
+/* Sends the output of TLS. Returns false with errno if bytes are left. */
+static bool send_output(sti_conn *conn, bool may_wait)
+{
+    const void *bytes;
+    size_t size;
+    while (bytes = sti_tls_output(conn->tls, &size), size > 0) {
+        const ssize_t n = send(conn->fd, bytes, size,
+                               MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
+        if (n < 0 && errno != EINTR)
+            return false;
+        sti_tls_take(conn->tls, n > 0 ? (size_t)n : 0);
+    }
+    return true;
+}
+
 /* Writes the first pieces of the queue with one call. */
 static ssize_t write_some(sti_conn *conn, bool may_wait)
 {
@@ -168,8 +155,10 @@ static ssize_t write_some(sti_conn *conn, bool may_wait)
             if (q->iov[i].iov_len > 0)
                 iov[pieces.msg_iovlen++] = q->iov[i];
     pthread_mutex_unlock(&conn->lock);
-    if (conn->tls)
-        return sti_tls_send(conn->tls, iov, pieces.msg_iovlen, may_wait);
+    if (conn->tls) {
+        n = sti_tls_write(conn->tls, iov, pieces.msg_iovlen);
+        return n < 0 || send_output(conn, may_wait) ? n : -1;
+    }
     do
         n = sendmsg(conn->fd, &pieces,
                     MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
@@ -287,7 +276,7 @@ static strads_err send_on(sti_conn *conn, const sti_outgoing *frame,
     bool start = false;
     sti_header header = frame->header;
     header.size = size;
-    strads_err err = make_queued(conn->sends != NULL, frame, header, &q);
+    strads_err err = make_queued(conn->tls == NULL, frame, header, &q);
     if (err != STRADS_OK)
         return err;
     const bool copied = q->sent == NULL;
@@ -401,51 +390,14 @@ static strads_err check_own_kind(const sti_conn *conn, const sti_header *h)
 static strads_err check_size(const sti_conn *conn, const sti_header *h)
 {
     const sti_net_options *o = &conn->net->options;
-    if (conn->stage != STI_OPEN || h->kind == STI_KIND_KNOCK)
-        return STRADS_OK; /* check_handshake has checked the size */
     return o->limit_of && h->size > o->limit_of(o->arg, h->kind)
                ? fail_breach(h, "that is larger than its kind allows")
                : STRADS_OK;
 }
 
-/* Checks a frame before the peer has proved its token. A HELLO from a peer
- * without a token passes: take_handshake answers it with a REJECT. */
-static strads_err check_handshake(const sti_conn *conn, const sti_header *h)
-{
-    static const struct {
-        uint16_t kind;
-        uint64_t size;
-    } due[] = {
-        [STI_AWAITS_KNOCK] = {STI_KIND_KNOCK, STI_NONCE_BYTES},
-        [STI_AWAITS_CHALLENGE] = {STI_KIND_CHALLENGE, STI_NONCE_BYTES},
-        [STI_AWAITS_PROOF] = {STI_KIND_PROOF, STI_PROOF_BYTES},
-        [STI_AWAITS_GRANT] = {STI_KIND_GRANT, STI_PROOF_BYTES},
-    };
-    if (h->kind == due[conn->stage].kind && h->size == due[conn->stage].size)
-        return STRADS_OK;
-    if (conn->dialled && h->kind == STI_KIND_REJECT &&
-        h->size <= STI_REJECT_LIMIT)
-        return STRADS_OK;
-    if (conn->stage == STI_AWAITS_KNOCK && h->kind == STI_KIND_HELLO)
-        return STRADS_OK;
-    return fail_breach(h, "before it has proved its token");
-}
-
-/* A KNOCK although this side has no token: take_handshake answers with a
- * REJECT. */
-static bool is_unasked_knock(const sti_conn *conn, const sti_header *h)
-{
-    return !conn->dialled && !conn->introduced && conn->stage == STI_OPEN &&
-           h->kind == STI_KIND_KNOCK && h->size == STI_NONCE_BYTES;
-}
-
 /* The caller holds conn->lock. */
 static strads_err check_rules(const sti_conn *conn, const sti_header *h)
 {
-    if (conn->stage != STI_OPEN)
-        return check_handshake(conn, h);
-    if (is_unasked_knock(conn, h))
-        return STRADS_OK;
     if (!conn->dialled && !conn->introduced && h->kind != STI_KIND_HELLO)
         return fail_breach(h, "before its HELLO");
     if (conn->bye_received && h->kind != STI_KIND_BYE_ACK)
@@ -539,117 +491,85 @@ static strads_err turn_away(sti_conn *conn, const char *said, const char *text)
     return strads_fail(STRADS_EPEER, "%s", text);
 }
 
-static void set_stage(sti_conn *conn, sti_stage stage)
+/* Receives encrypted bytes. Returns as recv does. */
+static ssize_t receive_encrypted(sti_conn *conn)
 {
-    pthread_mutex_lock(&conn->lock);
-    if (!conn->dead)
-        conn->stage = stage;
-    pthread_cond_broadcast(&conn->moved);
-    pthread_mutex_unlock(&conn->lock);
+    size_t size;
+    ssize_t n;
+    void *space = sti_tls_space(conn->tls, &size);
+    do
+        n = recv(conn->fd, space, size, 0);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        sti_tls_feed(conn->tls, (size_t)n);
+    return n;
 }
 
-/* Both ends have proved the token: later frames have tags, in both
- * directions. */
-static strads_err open_up(sti_conn *conn, sti_side side)
+/* A peer without TLS gets a readable answer. */
+static strads_err refuse_plain(sti_conn *conn)
 {
-    sti_tagger *sends = NULL;
-    strads_err err = sti_tagger_new(&conn->handshake, side, &sends);
-    if (err == STRADS_OK)
-        err = sti_tagger_new(&conn->handshake, !side, &conn->receives);
-    pthread_mutex_lock(&conn->lock);
-    conn->sends = sends;
-    pthread_mutex_unlock(&conn->lock);
-    if (err == STRADS_OK)
-        set_stage(conn, STI_OPEN);
+    const bool has_files = conn->net->trust.tls.cert != NULL;
+    sti_tls_free(conn->tls);
+    conn->tls = NULL;
+    return turn_away(
+        conn,
+        has_files
+            ? "this run uses tls+tcp:// addresses: write tls+tcp://, and give "
+              "this node --tls-ca, --tls-cert and --tls-key"
+            : "this run has a token: give this node the same --token-file, or "
+              "STRADS_TOKEN",
+        has_files ? "it connected by tcp://, without TLS"
+                  : "it connected without a token");
+}
+
+/* Performs the handshake of TLS. */
+static strads_err start_tls(sti_conn *conn)
+{
+    strads_err err;
+    bool done = false;
+    for (;;) {
+        err = sti_tls_handshake(conn->tls, &done);
+        (void)send_output(conn, true); /* on failure, receiving reports it */
+        if (err || done)
+            break;
+        if (receive_encrypted(conn) <= 0)
+            return strads_fail(
+                STRADS_EIO,
+                "the connection was closed in the middle of the TLS handshake"
+                "%s",
+                !conn->dialled ? ""
+                : conn->net->trust.tls.cert
+                    ? ": does a run with tls+tcp:// listen there?"
+                    : ": does a run with a token and of this version listen "
+                      "there?");
+    }
+    if (err && !conn->dialled && sti_tls_met_plain(conn->tls))
+        return refuse_plain(conn);
     return err;
 }
 
-static strads_err send_proof(sti_conn *conn, sti_side side, uint16_t kind)
-{
-    unsigned char proof[STI_PROOF_BYTES];
-    sti_proof_make(&conn->handshake, side, proof);
-    return sti_conn_send_control(conn, kind, proof, sizeof proof);
-}
-
-/* First step of a connection: TLS, if any; then starts the token's
- * handshake. */
+/* First step of a connection. */
 static strads_err start_handshake(sti_conn *conn)
 {
-    const sti_side side = conn->dialled ? STI_DIALS : STI_ACCEPTS;
-    unsigned char *nonce = conn->handshake.nonce[side];
-    bool plain = false;
-    strads_err err =
-        conn->tls ? sti_tls_handshake(conn->tls, &plain) : STRADS_OK;
-    if (plain) {
-        sti_tls_free(conn->tls);
-        conn->tls = NULL;
-        return turn_away(
-            conn,
-            "this run uses tls+tcp:// addresses: write tls+tcp://, and give "
-            "this node --tls-ca, --tls-cert and --tls-key",
-            "it connected by tcp://, without TLS");
-    }
-    conn->is_own = conn->tls || conn->net->trust.token.size > 0 ||
-                   conn->net->trust.insecure;
-    if (err == STRADS_OK && conn->net->trust.token.size > 0)
-        err = sti_nonce_draw(nonce);
-    if (err != STRADS_OK)
+    const strads_err err = conn->tls ? start_tls(conn) : STRADS_OK;
+    if (err)
         return err;
-    if (conn->net->trust.token.size == 0)
-        set_stage(conn, STI_OPEN);
-    else
-        set_stage(conn,
-                  conn->dialled ? STI_AWAITS_CHALLENGE : STI_AWAITS_KNOCK);
-    return conn->dialled && conn->net->trust.token.size > 0
-               ? sti_conn_send_control(conn, STI_KIND_KNOCK, nonce,
-                                       STI_NONCE_BYTES)
-               : STRADS_OK;
+    conn->is_own = conn->tls || conn->net->trust.insecure;
+    pthread_mutex_lock(&conn->lock);
+    conn->open = true;
+    pthread_cond_broadcast(&conn->moved);
+    pthread_mutex_unlock(&conn->lock);
+    return STRADS_OK;
 }
 
-/* Handles a frame that check_handshake has accepted. */
-static strads_err take_handshake(sti_conn *conn, const sti_frame *frame)
+/* The peer begins TLS, but this node has neither a token nor certificates. The
+ * peer recognises the answer by its first byte. */
+static strads_err refuse_tls(sti_conn *conn)
 {
-    sti_handshake *h = &conn->handshake;
-    sti_reject answer;
-    strads_err err;
-    switch (frame->header.kind) {
-    case STI_KIND_KNOCK:
-        if (conn->stage == STI_OPEN)
-            return turn_away(
-                conn,
-                "this run has no token: omit it, or give node 0 the same one",
-                "it uses a token, but this run has none");
-        memcpy(h->nonce[STI_DIALS], frame->payload, STI_NONCE_BYTES);
-        set_stage(conn, STI_AWAITS_PROOF);
-        return sti_conn_send_control(conn, STI_KIND_CHALLENGE,
-                                     h->nonce[STI_ACCEPTS], STI_NONCE_BYTES);
-    case STI_KIND_CHALLENGE:
-        memcpy(h->nonce[STI_ACCEPTS], frame->payload, STI_NONCE_BYTES);
-        set_stage(conn, STI_AWAITS_GRANT);
-        return send_proof(conn, STI_DIALS, STI_KIND_PROOF);
-    case STI_KIND_PROOF:
-        if (!sti_proof_is(h, STI_DIALS, frame->payload))
-            return turn_away(conn,
-                             "this run has another token: give this node the "
-                             "run's --token-file",
-                             "its token is not this run's");
-        err = send_proof(conn, STI_ACCEPTS, STI_KIND_GRANT);
-        return err ? err : open_up(conn, STI_ACCEPTS);
-    case STI_KIND_GRANT:
-        if (!sti_proof_is(h, STI_ACCEPTS, frame->payload))
-            return strads_fail(STRADS_EMISMATCH,
-                               "it does not have this node's token: it is not "
-                               "a node of the run");
-        return open_up(conn, STI_DIALS);
-    case STI_KIND_HELLO:
-        return turn_away(conn,
-                         "this run has a token: give this node the same "
-                         "--token-file, or STRADS_TOKEN",
-                         "it connected without a token");
-    default:
-        err = sti_reject_decode(frame->payload, frame->header.size, &answer);
-        return err ? err : strads_fail(answer.code, "%s", answer.text);
-    }
+    return turn_away(conn,
+                     "this run has no token and no certificates: omit them, or "
+                     "give node 0 the same",
+                     "it uses a token or certificates, but this run has none");
 }
 
 /* ---- complete frames --------------------------------------------------- */
@@ -664,7 +584,7 @@ static strads_err take_control(sti_conn *conn, uint16_t kind)
     return STRADS_OK; /* a PING only renews received_ns */
 }
 
-/* Over the loopback, without a token, the other process must belong to this
+/* Over the loopback, without TLS, the other process must belong to this
  * user. The kernel knows the user once that process has accepted the
  * connection, that is, when it has sent a frame. */
 static strads_err check_owner(sti_conn *conn)
@@ -683,14 +603,13 @@ static strads_err check_owner(sti_conn *conn)
 static strads_err deliver_frame(sti_conn *conn, sti_frame *frame)
 {
     const uint16_t kind = frame->header.kind;
-    strads_err err = sti_frame_verify(frame);
+    strads_err err = conn->tls ? STRADS_OK : sti_frame_verify(frame);
     /* The sender of a REJECT may have closed already: its user is unknown. */
     if (err == STRADS_OK && kind != STI_KIND_REJECT)
         err = check_owner(conn);
-    const bool shakes_hands = conn->stage != STI_OPEN || kind == STI_KIND_KNOCK;
     atomic_fetch_add_explicit(&conn->net->frames_received, 1,
                               memory_order_relaxed);
-    if (err == STRADS_OK && !shakes_hands &&
+    if (err == STRADS_OK &&
         (kind < STI_KIND_PING || kind >= STI_KIND_FIRST_MESSAGE)) {
         if (kind == STI_KIND_HELLO && !introduce_conn(conn))
             sti_frame_free(frame);
@@ -699,37 +618,19 @@ static strads_err deliver_frame(sti_conn *conn, sti_frame *frame)
         return STRADS_OK;
     }
     if (err == STRADS_OK)
-        err = shakes_hands ? take_handshake(conn, frame)
-                           : take_control(conn, kind);
+        err = take_control(conn, kind);
     sti_frame_free(frame);
     return err;
 }
 
 /* ---- bytes to frames --------------------------------------------------- */
 
-static strads_err check_tag(sti_conn *conn, const void *bytes, uint64_t size,
-                            const unsigned char *tag)
-{
-    const sti_part all = {bytes, size};
-    return sti_tag_is(conn->receives, &all, 1, tag)
-               ? STRADS_OK
-               : strads_fail(STRADS_EIO, "a frame does not match its tag: it "
-                                         "was damaged or changed on the way");
-}
-
-/* Returns the bytes of a header with its tag. */
-static size_t head_bytes(const sti_conn *conn)
-{
-    return STI_HEADER_BYTES + (conn->receives ? STI_TAG_BYTES : 0);
-}
-
 /* A gap means that frames were lost on the way. The link then ends before a
- * later frame is counted as the lost one, and the next link resends. During the
- * handshake, frames are checked by their kind instead. */
+ * later frame is counted as the lost one, and the next link resends. */
 static strads_err check_number(sti_conn *conn, const sti_header *h)
 {
     const uint32_t due = conn->frames_begun++;
-    if (h->number == due || conn->stage != STI_OPEN)
+    if (h->number == due)
         return STRADS_OK;
     return strads_fail(STRADS_EIO,
                        "frame %u of the link arrived instead of frame %u: the "
@@ -742,11 +643,10 @@ static strads_err begin_frame(sti_conn *conn)
 {
     const unsigned char *at = conn->ahead + conn->ahead_begin;
     sti_header header;
-    strads_err err = STRADS_OK;
-    if (conn->receives)
-        err = check_tag(conn, at, STI_HEADER_BYTES, at + STI_HEADER_BYTES);
-    if (err == STRADS_OK)
-        err = sti_frame_decode_header(at, payload_limit(conn), &header);
+    if (!conn->tls && !conn->dialled && conn->frames_begun == 0 &&
+        sti_tls_begins(at))
+        return refuse_tls(conn);
+    strads_err err = sti_frame_decode_header(at, payload_limit(conn), &header);
     if (err == STRADS_OK)
         err = check_number(conn, &header);
     if (err != STRADS_OK)
@@ -758,7 +658,7 @@ static strads_err begin_frame(sti_conn *conn)
         err = check_size(conn, &header);
     if (err != STRADS_OK)
         return err;
-    conn->ahead_begin += head_bytes(conn);
+    conn->ahead_begin += STI_HEADER_BYTES;
     conn->filled = 0;
     return sti_frame_alloc(&header, &conn->frame);
 }
@@ -775,16 +675,6 @@ static strads_err fill_frame(sti_conn *conn)
     conn->ahead_begin += n;
     if (conn->filled < frame->header.size)
         return STRADS_OK;
-    if (conn->receives && frame->header.size > 0) {
-        const unsigned char *tag = conn->ahead + conn->ahead_begin;
-        if (conn->ahead_end - conn->ahead_begin < STI_TAG_BYTES)
-            return STRADS_OK;
-        strads_err err =
-            check_tag(conn, frame->payload, frame->header.size, tag);
-        if (err != STRADS_OK)
-            return err;
-        conn->ahead_begin += STI_TAG_BYTES;
-    }
     conn->frame = NULL;
     return deliver_frame(conn, frame);
 }
@@ -804,7 +694,7 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
         conn->ahead_end += count;
     }
     while (err == STRADS_OK && !sti_conn_is_dead(conn) && conn->frame == NULL &&
-           conn->ahead_end - conn->ahead_begin >= head_bytes(conn)) {
+           conn->ahead_end - conn->ahead_begin >= STI_HEADER_BYTES) {
         err = begin_frame(conn);
         if (err == STRADS_OK)
             err = fill_frame(conn);
@@ -814,6 +704,37 @@ static strads_err take_bytes(sti_conn *conn, size_t count)
     conn->ahead_begin = 0;
     conn->ahead_end = left;
     return err;
+}
+
+/* Updates the progress of a partial record: rest_ns and rest_bytes. */
+static void measure_record(sti_conn *conn, size_t count)
+{
+    const bool waits = conn->frame != NULL || conn->ahead_end != 0 ||
+                       sti_tls_is_inside_record(conn->tls);
+    if (waits && atomic_load(&conn->rest_ns) != 0) {
+        atomic_fetch_add(&conn->rest_bytes, count);
+        return;
+    }
+    atomic_store(&conn->rest_bytes, 0);
+    atomic_store(&conn->rest_ns,
+                 waits ? atomic_load(&conn->net->clock_ns) + 1 : 0);
+}
+
+/* Receives and decrypts. Returns as sti_tls_read does, and blocks. */
+static ssize_t receive_decrypted(sti_conn *conn, void *bytes, size_t size)
+{
+    for (size_t fresh = 0;;) {
+        ssize_t n = sti_tls_read(conn->tls, bytes, size);
+        if (n >= 0 || errno != EAGAIN)
+            return n;
+        if (fresh > 0)
+            measure_record(conn, fresh);
+        n = receive_encrypted(conn);
+        if (n <= 0)
+            return n;
+        fresh = (size_t)n;
+        atomic_store(&conn->received_ns, atomic_load(&conn->net->clock_ns));
+    }
 }
 
 /* Reads into the payload of the current frame, then into `ahead`. Returns as
@@ -831,7 +752,7 @@ static ssize_t receive_bytes(sti_conn *conn)
         (struct iovec){conn->ahead + conn->ahead_end,
                        sizeof conn->ahead - conn->ahead_end};
     if (conn->tls)
-        return sti_tls_receive(conn->tls, iov[0].iov_base, iov[0].iov_len);
+        return receive_decrypted(conn, iov[0].iov_base, iov[0].iov_len);
     do
         n = recvmsg(conn->fd, &message, 0);
     while (n < 0 && errno == EINTR);
@@ -845,7 +766,12 @@ static void end_of_stream(sti_conn *conn, int e)
     pthread_mutex_lock(&conn->lock);
     conn->left = conn->bye_received && !conn->dead;
     pthread_mutex_unlock(&conn->lock);
-    if (conn->frame != NULL || conn->ahead_end != 0)
+    if (e == EBADMSG)
+        sti_conn_end(conn, STRADS_EIO,
+                     "the bytes of the connection were damaged or changed on "
+                     "the way");
+    else if (conn->frame != NULL || conn->ahead_end != 0 ||
+             (conn->tls && sti_tls_is_inside_record(conn->tls)))
         sti_conn_end(conn, STRADS_EIO,
                      "the connection was closed in the middle of a frame: the "
                      "peer has crashed, was killed, or is not a strads node");

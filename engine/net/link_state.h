@@ -19,6 +19,7 @@
 #include <sys/uio.h>
 
 #include "engine/net/link.h"
+#include "engine/net/tls.h"
 
 enum {
     STI_AHEAD_BYTES = 16384, /* read buffer for bytes after a payload */
@@ -33,28 +34,16 @@ enum {
 };
 
 /* A queued frame. `iov` points to the unsent bytes. The header is encoded when
- * the frame joins the queue and receives its number. If frames have tags, the
- * header's tag follows the header, and the payload's tag follows the
- * payload. */
+ * the frame joins the queue and receives its number. */
 typedef struct sti_queued {
     struct sti_queued *next;
     uint16_t kind;
     unsigned iov_count;
-    struct iovec iov[2 + STI_PARTS_MAX];
+    struct iovec iov[1 + STI_PARTS_MAX];
     void (*sent)(void *sent_arg);
     void *sent_arg;
     unsigned char bytes[]; /* the header, and the payload if it is copied */
 } sti_queued;
-
-/* Progress of a connection's handshake, before HELLO. */
-typedef enum sti_stage {
-    STI_OPEN,   /* the handshake is complete, or none is needed */
-    STI_STARTS, /* the reader starts, and TLS's handshake runs */
-    STI_AWAITS_KNOCK,
-    STI_AWAITS_CHALLENGE,
-    STI_AWAITS_PROOF,
-    STI_AWAITS_GRANT
-} sti_stage;
 
 typedef struct sti_conn {
     sti_net *net;
@@ -73,13 +62,12 @@ typedef struct sti_conn {
     bool stranger;  /* counts among the strangers */
 
     pthread_mutex_t lock; /* guards the fields down to frames_queued */
-    pthread_cond_t moved; /* stuck, dead or stage has changed, or writing
+    pthread_cond_t moved; /* stuck, dead or open has changed, or writing
                                  has ended */
     bool has_writer;
-    sti_stage stage;
-    sti_tagger *sends; /* NULL: frames have no tags */
-    uint32_t node;     /* the peer, once bound */
-    bool introduced;   /* HELLO received (accepted) or a frame sent (dialled) */
+    bool open;       /* TLS's handshake is complete, or there is no TLS */
+    uint32_t node;   /* the peer, once bound */
+    bool introduced; /* HELLO received (accepted) or a frame sent (dialled) */
     bool bound;
     bool parting;      /* our BYE is queued or written */
     bool bye_written;  /* our BYE is written completely */
@@ -108,10 +96,8 @@ typedef struct sti_conn {
     atomic_bool delivering; /* the owner's callback runs: nothing is read */
 
     /* Used by the reader only, once it runs. */
-    sti_handshake handshake;
-    bool is_own; /* the peer is trusted: TLS, a token, `insecure`, or the same
-                    user (sti_socket_is_own) */
-    sti_tagger *receives;
+    bool is_own; /* the peer is trusted: TLS, `insecure`, or the same user
+                    (sti_socket_is_own) */
     uint32_t frames_begun; /* number of the next frame to receive */
     sti_frame *frame;      /* the frame with an incomplete payload */
     uint64_t filled;
@@ -122,7 +108,7 @@ typedef struct sti_conn {
 struct sti_net {
     sti_net_options options; /* defaults filled in, listen_url not used */
     sti_trust trust;
-    sti_tls_config *tls; /* NULL: no tls+tcp:// */
+    sti_tls_context *tls; /* NULL: no certificates and no token */
     char url[STI_URL_MAX + 1];
     sti_url listens_at;
     int bell; /* an eventfd that wakes the housekeeping thread; -1: none */
@@ -178,8 +164,8 @@ void sti_net_ring(sti_net *net);
 void *sti_conn_read_all(void *conn);    /* the reader's thread */
 void *sti_conn_write_stuck(void *conn); /* the writer's thread */
 
-/* Appends a frame of the transport to the queue: PING, BYE, BYE_ACK, REJECT, or
- * a frame of the handshake. STRADS_ENOMEM. */
+/* Appends a frame of the transport to the queue: PING, BYE, BYE_ACK or REJECT.
+ * STRADS_ENOMEM. */
 strads_err sti_conn_send_control(sti_conn *conn, uint16_t kind,
                                  const void *bytes, uint64_t size);
 

@@ -1,9 +1,18 @@
-/* engine/net/tls.h - TLS over a connected socket, by mbed TLS. Every node of a
- * run with tls+tcp:// addresses has a certificate of the run's authority, and
- * each end checks the other's. Independent of frames, nets and URLs.
+/* engine/net/tls.h - TLS 1.3 by OpenSSL, over memory: encrypted bytes of any
+ * transport go in, plain bytes come out, and the reverse. Independent of
+ * sockets, frames, nets and URLs.
  *
- * Names in certificates are not compared with hosts: node 0 distributes the
- * addresses, and any certificate of the authority admits a node. */
+ * A context authenticates both ends of each connection in one of two ways:
+ *
+ *   certificates  Each end has a certificate of the run's authority and checks
+ *                 the other's. Names in certificates are not compared with
+ *                 hosts: node 0 distributes the addresses, and any certificate
+ *                 of the authority admits a node. If there is a token, too,
+ *                 both ends also prove that they have it.
+ *   the token     A pre-shared key that is derived from the token, with an
+ *                 ephemeral key exchange.
+ *
+ * Both ends know after the handshake that the other end accepts them. */
 #ifndef STI_TLS_H
 #define STI_TLS_H
 
@@ -11,45 +20,64 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "engine/net/trust.h"
 #include "strads/error.h"
 
-/* Paths of PEM files. */
-typedef struct sti_tls_files {
-    const char *ca;   /* certificates of one or more authorities */
-    const char *cert; /* this node's certificate, and any intermediate ones */
-    const char *key;  /* its private key, without a password */
-} sti_tls_files;
+typedef struct sti_tls_context sti_tls_context;
 
-typedef struct sti_tls_config sti_tls_config;
+/* Reads the files; without files, uses the token. *out is NULL if there is
+ * neither. STRADS_EINVAL: a file is missing, unusable, not valid now, or does
+ * not match the others; or other users may read the key. STRADS_EIO: a file
+ * cannot be read, or OpenSSL lacks an algorithm. STRADS_ENOMEM. */
+strads_err sti_tls_context_new(const sti_trust *trust, sti_tls_context **out);
+void sti_tls_context_free(sti_tls_context *context); /* NULL is allowed */
 
-/* Reads the files. STRADS_EINVAL: a file is missing, unusable, not valid now,
- * or does not match the others; or other users may read the key. STRADS_EIO: a
- * file cannot be read. STRADS_ENOMEM. */
-strads_err sti_tls_config_new(const sti_tls_files *files, sti_tls_config **out);
-void sti_tls_config_free(sti_tls_config *config); /* NULL is allowed */
-
-/* One connection. One thread may read while another one writes. */
+/* One end of a connection. One thread feeds bytes, performs the handshake and
+ * reads. After the handshake another thread may write and take bytes. */
 typedef struct sti_tls sti_tls;
 
-/* Prepares TLS over a blocking socket, which the caller keeps; sends nothing
- * yet. The config must outlive *out. STRADS_ENOMEM. */
-strads_err sti_tls_new(sti_tls_config *config, int fd, bool dials,
-                       sti_tls **out);
+/* The context must outlive *out. STRADS_ENOMEM. */
+strads_err sti_tls_new(sti_tls_context *context, bool dials, sti_tls **out);
 void sti_tls_free(sti_tls *tls); /* NULL is allowed */
 
-/* Performs the handshake, which authenticates both ends. Blocks until it is
- * done or the socket is shut down. STRADS_EMISMATCH: one end does not accept
- * the other's certificate, or the peer does not use TLS. STRADS_EIO: the peer
- * closed the connection. Sets *plain on an accepting end if the peer's first
- * byte is not TLS; nothing has then been read from the socket. */
-strads_err sti_tls_handshake(sti_tls *tls, bool *plain);
+/* Returns memory for encrypted bytes from the peer. sti_tls_feed adds the first
+ * `count` bytes of it to the input. *size is at least 1 if sti_tls_handshake or
+ * sti_tls_read have asked for bytes. */
+void *sti_tls_space(sti_tls *tls, size_t *size);
+void sti_tls_feed(sti_tls *tls, size_t count);
 
-/* Return the number of bytes as recvmsg and sendmsg do: 0 at the end of the
- * stream, -1 with errno. Receiving blocks. Sending blocks if `may_wait`;
- * otherwise it may fail with EAGAIN, and the next call must then begin with the
- * same bytes. */
-ssize_t sti_tls_receive(sti_tls *tls, void *bytes, size_t size);
-ssize_t sti_tls_send(sti_tls *tls, const struct iovec *pieces, size_t count,
-                     bool may_wait);
+/* Returns the encrypted bytes to send to the peer. sti_tls_take removes the
+ * first `count` of them. */
+const void *sti_tls_output(sti_tls *tls, size_t *size);
+void sti_tls_take(sti_tls *tls, size_t count);
+
+/* Continues the handshake. STRADS_OK: it is complete if *done; otherwise feed
+ * more bytes and call again. In all cases, also on failure, the caller first
+ * sends the output: it may have an alert for the peer. STRADS_EMISMATCH: one
+ * end does not accept the other. STRADS_EIO: the bytes were damaged.
+ * STRADS_ENOMEM. */
+strads_err sti_tls_handshake(sti_tls *tls, bool *done);
+
+/* Whether the handshake failed because the peer does not use TLS: its first
+ * byte is not of TLS. There is no output then. */
+bool sti_tls_met_plain(const sti_tls *tls);
+
+/* Returns the number of plain bytes written to `bytes`, at most `size`. 0: the
+ * peer has closed its direction. -1 with errno: EAGAIN: feed more bytes;
+ * EBADMSG: the bytes were damaged, repeated, moved or forged. */
+ssize_t sti_tls_read(sti_tls *tls, void *bytes, size_t size);
+
+/* Whether the input ends inside a record. */
+bool sti_tls_is_inside_record(const sti_tls *tls);
+
+/* Encrypts the first bytes of the pieces and returns their number, at least 1.
+ * If output is left, it encrypts nothing and returns the number of the previous
+ * call: the caller calls it again with the same pieces until all output was
+ * sent. -1 with errno: the connection cannot be used any more. */
+ssize_t sti_tls_write(sti_tls *tls, const struct iovec *pieces, size_t count);
+
+/* Whether bytes that arrive on a connection without TLS begin a handshake of
+ * TLS. `bytes` has at least 2. */
+bool sti_tls_begins(const unsigned char *bytes);
 
 #endif

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -654,11 +655,15 @@ static void *serve_clients(void *arg)
  * would let its reader join the run. */
 static strads_err draw_token(sti_watch *w)
 {
-    unsigned char drawn[STI_NONCE_BYTES];
-    strads_err err = sti_nonce_draw(drawn);
-    for (size_t k = 0; !err && k < 16; k++)
+    unsigned char drawn[16];
+    if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+        return strads_fail(STRADS_EIO,
+                           "--http: no random bytes for a token: "
+                           "%s",
+                           strerror(errno));
+    for (size_t k = 0; k < sizeof drawn; k++)
         (void)snprintf(w->token + 2 * k, 3, "%02x", drawn[k]);
-    return err;
+    return STRADS_OK;
 }
 
 static strads_err listen_at(sti_watch *w)

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine/net/secret.h"
+#include "engine/net/trust.h"
 #include "strads/error.h"
 
 /* Limits for untrusted clients. */

@@ -145,9 +145,9 @@ typedef struct strads_engine_options {
                      programs without checkpoints */
 
     /* Authentication (docs/security.md); equal on every node. */
-    /* A file with the run's token, 16 to 512 bytes, that other users may not
-     * read. NULL: the environment variable STRADS_TOKEN, or no token; without a
-     * token only addresses that no other machine reaches are accepted. */
+    /* A file with the run's token, the key of its links: 16 to 512 bytes that
+     * other users may not read. NULL: the variable STRADS_TOKEN, or no token;
+     * then only addresses that no other machine reaches are accepted. */
     const char *token_file;
     bool insecure; /* accept any address without a token: every process that
                       reaches it may join */

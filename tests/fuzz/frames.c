@@ -1,11 +1,11 @@
-/* Bytes from a peer: headers and frames, the handshake, messages, the run's
+/* Bytes from a peer: headers and frames, TLS, messages, the run's
  * terms. A peer is not trusted until it has authenticated. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/net/frame.h"
 #include "engine/net/hello.h"
-#include "engine/net/secret.h"
+#include "engine/net/tls.h"
 #include "engine/round/message_codec.h"
 #include "engine/run/nodes_terms.h"
 #include "fuzz.h"
@@ -83,30 +83,33 @@ static void take_hello(const uint8_t *bytes, size_t size)
     free(copy);
 }
 
-/* The challenge: without the token, bytes cannot have a valid proof or tag.
- * The bytes are nonces, a proof, and a tag of a message. */
-static void take_challenge(const uint8_t *bytes, size_t size)
+/* Bytes of a stranger in the place of a handshake, to an accepting and to a
+ * dialling end: they do not complete it. */
+static void take_handshake(const uint8_t *bytes, size_t size)
 {
-    static const sti_token token = {16, "0123456789abcdef"};
-    enum { ALL = 2 * STI_NONCE_BYTES + STI_PROOF_BYTES + STI_TAG_BYTES };
-    unsigned char in[ALL] = {0};
-    sti_handshake h = {.token = &token};
-    sti_tagger *tagger = NULL;
-    memcpy(in, bytes, size < ALL ? size : ALL);
-    memcpy(h.nonce, in, sizeof h.nonce);
-    const unsigned char *proof = in + sizeof h.nonce;
-    unsigned char right[STI_PROOF_BYTES];
-    for (sti_side side = STI_DIALS; side <= STI_ACCEPTS; side++) {
-        sti_proof_make(&h, side, right);
-        fuzz_require(sti_proof_is(&h, side, right), "the proof is one");
-        fuzz_require(sti_proof_is(&h, side, proof) ==
-                         !memcmp(right, proof, sizeof right),
-                     "nothing else is");
-        fuzz_require(!sti_tagger_new(&h, side, &tagger), "a tagger");
-        const sti_part part = {bytes, size};
-        fuzz_require(!sti_tag_is(tagger, &part, 1, proof + STI_PROOF_BYTES),
-                     "a tag that was made up");
-        sti_tagger_free(tagger);
+    static const sti_trust trust = {
+        .token = {.size = 16, .bytes = "0123456789abcdef"}};
+    static sti_tls_context *context;
+    fuzz_require(context || !sti_tls_context_new(&trust, &context),
+                 "a context");
+    for (int dials = 0; dials < 2; dials++) {
+        sti_tls *tls = NULL;
+        const uint8_t *from = bytes;
+        size_t left = size, space;
+        bool done = false;
+        fuzz_require(!sti_tls_new(context, dials, &tls), "a connection");
+        strads_err err = sti_tls_handshake(tls, &done);
+        while (!err && left > 0) {
+            void *to = sti_tls_space(tls, &space);
+            const size_t n = left < space ? left : space;
+            memcpy(to, from, n);
+            sti_tls_feed(tls, n);
+            from += n;
+            left -= n;
+            err = sti_tls_handshake(tls, &done);
+        }
+        fuzz_require(!done, "without the token no handshake is completed");
+        sti_tls_free(tls);
     }
 }
 
@@ -170,7 +173,7 @@ static void take_terms(const uint8_t *bytes, size_t size)
 
 const fuzz_target fuzz_peers[] = {{"frame", take_frame},
                                   {"hello", take_hello},
-                                  {"challenge", take_challenge},
+                                  {"handshake", take_handshake},
                                   {"token", take_token},
                                   {"message", take_message},
                                   {"terms", take_terms},
