@@ -149,7 +149,8 @@ static ssize_t write_some(sti_conn *conn, bool may_wait)
     struct msghdr pieces = {.msg_iov = iov};
     ssize_t n;
     pthread_mutex_lock(&conn->lock);
-    for (sti_queued *q = conn->first; q != NULL; q = q->next)
+    for (sti_queued *q = conn->first;
+         q != NULL && pieces.msg_iovlen < PIECES_MAX; q = q->next)
         for (unsigned i = 0; i < q->iov_count && pieces.msg_iovlen < PIECES_MAX;
              i++)
             if (q->iov[i].iov_len > 0)
