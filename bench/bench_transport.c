@@ -1,8 +1,8 @@
 /* The cost of one hop: the round trip of a 64-byte message and the one-way
  * throughput of 64 KB and 1 MB messages, over tcp loopback and ipc, for raw
- * sockets (the floor) and the engine's links (frames with checksums, over plain
- * sockets; with a token's tags as well; over TLS). docs/wire-format.md has the
- * conclusions.
+ * sockets (the floor) and the engine's links (frames with checksums over plain
+ * sockets; TLS with a token, and with certificates). docs/wire-format.md has
+ * the conclusions.
  *
  *   bench_transport [--rounds N] [--json]
  *
@@ -22,11 +22,7 @@
 static const method *const methods[] = {&transport_raw, &transport_link,
                                         &transport_link_token,
                                         &transport_link_tls};
-enum {
-    METHODS = sizeof methods / sizeof *methods,
-    FIGURES = 3,
-    ROUNDS_MAX = 99
-};
+enum { METHODS = sizeof methods / sizeof *methods, ROUNDS_MAX = 99 };
 
 static pid_t start(void (*side)(const method *, const char *, const int[2]),
                    const method *m, const char *path, const int pipes[2])
@@ -63,6 +59,7 @@ static void client_side(const method *m, const char *path, const int port[2])
                    "port");
     m->dial(&c, path, number);
     m->ask(&c, buffer, figures);
+    figures[CONNECTS] = c.connects;
     transport_must(write(case_result[1], figures, sizeof figures) ==
                        sizeof figures,
                    "result");
@@ -76,6 +73,7 @@ static void run_case(const method *m, bool ipc, double figures[FIGURES])
     (void)snprintf(path, sizeof path, "%s/s", folder);
     transport_must(pipe(port) == 0 && pipe(case_result) == 0, "pipe");
     pid_t server = start(server_side, m, ipc ? path : NULL, port);
+    transport_server = server;
     pid_t client = start(client_side, m, ipc ? path : NULL, port);
     close(port[0]);
     close(port[1]);
@@ -111,9 +109,9 @@ static void print_results(int rounds, bool json)
     (void)getloadavg(&load, 1);
     if (!json)
         printf("medians of %d rounds, load %.2f\n"
-               "%-12s %-4s %12s %12s %12s\n",
+               "%-12s %-4s %12s %12s %12s %12s %12s\n",
                rounds, load, "transport", "over", "64 B us", "64 KB GB/s",
-               "1 MB GB/s");
+               "1 MB GB/s", "64K CPU s/GB", "connect ms");
     for (int ipc = 0; ipc < 2; ipc++)
         for (size_t m = 0; m < METHODS; m++) {
             double at[FIGURES];
@@ -123,9 +121,11 @@ static void print_results(int rounds, bool json)
                 at[f] = bench_median(seen[m][ipc][f], (size_t)rounds);
             printf(json ? "{\"bench\": \"transport\", \"transport\": \"%s\", "
                           "\"over\": \"%s\", \"round_trip_us\": %.2f, "
-                          "\"gb_s_64k\": %.3f, \"gb_s_1m\": %.3f}\n"
-                        : "%-12s %-4s %12.1f %12.2f %12.2f\n",
-                   methods[m]->name, ipc ? "ipc" : "tcp", at[0], at[1], at[2]);
+                          "\"gb_s_64k\": %.3f, \"gb_s_1m\": %.3f, "
+                          "\"cpu_s_gb_64k\": %.3f, \"connect_ms\": %.3f}\n"
+                        : "%-12s %-4s %12.1f %12.2f %12.2f %12.2f %12.2f\n",
+                   methods[m]->name, ipc ? "ipc" : "tcp", at[0], at[1], at[2],
+                   at[3], at[4]);
         }
 }
 

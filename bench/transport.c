@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/measuring.h"
@@ -23,10 +24,31 @@ void transport_must(bool ok, const char *what)
     }
 }
 
+pid_t transport_server;
+
+double transport_cpu(void)
+{
+    clockid_t clock;
+    struct timespec at;
+    transport_must(clock_getcpuclockid(transport_server, &clock) == 0 &&
+                       clock_gettime(clock, &at) == 0,
+                   "reading the server's clock");
+    return bench_cpu() + (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
+}
+
 void transport_tell_port(int tell, int port)
 {
     transport_must(write(tell, &port, sizeof port) == sizeof port,
                    "telling the port");
+}
+
+void transport_note_bulk(double *figures, int size, double wall, double cpu)
+{
+    const double gb =
+        1e-9 * (double)transport_bulk_bytes[size] * transport_bulk_count[size];
+    figures[RATES + size] = gb / wall;
+    if (size == 0)
+        figures[CPU] = cpu / gb;
 }
 
 /* ---- sockets ------------------------------------------------------------- */
@@ -83,9 +105,11 @@ static void raw_dial(channel *c, const char *path, int port)
 {
     struct sockaddr_storage at;
     socklen_t length = raw_address(&at, path, port);
+    const double start = bench_wall();
     c->fd = raw_socket(path);
     transport_must(connect(c->fd, (struct sockaddr *)&at, length) == 0,
                    "connect");
+    c->connects = 1e3 * (bench_wall() - start);
 }
 
 static void raw_send(channel *c, const void *bytes, size_t count)
@@ -131,14 +155,14 @@ static void raw_ask(channel *c, char *buffer, double *figures)
         raw_recv(c, buffer, PING_BYTES);
         samples[i < WARM_UP ? 0 : i - WARM_UP] = bench_wall() - start;
     }
-    figures[0] = 1e6 * bench_median(samples, PINGS);
+    figures[ROUND_TRIP] = 1e6 * bench_median(samples, PINGS);
     for (int size = 0; size < 2; size++) {
-        double start = bench_wall();
+        const double start = bench_wall(), cpu = transport_cpu();
         for (int i = 0; i < transport_bulk_count[size]; i++)
             raw_send(c, buffer, transport_bulk_bytes[size]);
         raw_recv(c, buffer, PING_BYTES);
-        figures[1 + size] = 1e-9 * (double)transport_bulk_bytes[size] *
-                            transport_bulk_count[size] / (bench_wall() - start);
+        transport_note_bulk(figures, size, bench_wall() - start,
+                            transport_cpu() - cpu);
     }
     raw_send(c, buffer, PING_BYTES);
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "engine/net/link.h"
 
@@ -22,15 +23,25 @@ typedef struct channel {
     int received[2]; /* bulk frames of each size */
     double started;  /* when the latest ping left */
     double *samples; /* [PINGS] */
+    double connects; /* ms */
     int pings;       /* number returned */
     bool done;       /* guarded by lock: what `wait_done` waits for */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } channel;
 
+/* The results of one case. */
+typedef enum figure {
+    ROUND_TRIP,   /* us */
+    RATES,        /* GB/s, of both bulk sizes */
+    CPU = 3,      /* seconds of both processes for a GB of the first size */
+    CONNECTS = 4, /* ms until a connection can be used */
+    FIGURES = 5
+} figure;
+
 /* Opens and measures one transport. `path` is NULL for tcp; the server writes
  * its port, the client uses it. `answer` returns each ping and receives the
- * bulk; `ask` measures: microseconds, then GB/s twice. */
+ * bulk; `dial` measures connecting and `ask` the remainder. */
 typedef struct method {
     const char *name;
     bool tcp_alone; /* tcp only */
@@ -48,6 +59,13 @@ extern const method transport_link;
  * folder. */
 extern const method transport_link_token, transport_link_tls;
 void transport_make_certificate(const char *folder);
+
+/* The processor time of this process and the server's. */
+double transport_cpu(void);
+extern pid_t transport_server;
+
+/* Sets the figures of a bulk size from the seconds that it took. */
+void transport_note_bulk(double *figures, int size, double wall, double cpu);
 
 void transport_must(bool ok, const char *what);
 void transport_tell_port(int tell, int port);
