@@ -156,6 +156,7 @@ exact run ./kmeans.so "$year_train" --centres 7 --partitions 3
 
 # Loops at staleness 0
 exact net train two.svm --hidden 4 --epochs 12 --batch 16 --seed 1 --partitions 3
+exact net train two.svm --hidden 5,4 --epochs 12 --batch 16 --seed 1 --partitions 2
 exact sgd-logistic train two.svm --staleness 0 --epochs 12 --partitions 3 \
     --lambda 0.1
 exact run ./loop_lda.so "$documents" --sweeps 12 --partitions 2 --staleness 0
@@ -193,6 +194,9 @@ other_processes 2 svm train "$party"
 other_processes 1 svm train "$party" --pools 1
 other_processes 1 logistic train "$party" --l1-ratio 0 --c 1
 other_processes 2 logistic train "$party" --l1-ratio 0 --c 1
+other_processes 2 logistic train three.svm --classes c,a,b --lambda .01
+other_processes 3 glm train three.svm --loss multinomial --classes c,a,b \
+    --lambda .01
 
 # Resumed repeatedly: a resumed run starts no further from the optimum than it
 # stopped.
