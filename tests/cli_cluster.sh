@@ -39,7 +39,7 @@ unset STRADS_TOKEN
 
 # Contradictory options are reported
 export STRADS_RANK=3 STRADS_SIZE=2
-refuses 2 "STRADS_RANK is 3 and STRADS_SIZE 2; a rank is below the size" $common
+refuses 2 "STRADS_RANK is 3 and STRADS_SIZE 2; a rank must be below the size" $common
 export STRADS_RANK=0 STRADS_SIZE=two
 refuses 2 'STRADS_SIZE is "two"; expected a whole number' $common
 export STRADS_SIZE=2 STRADS_COORDINATOR=nowhere

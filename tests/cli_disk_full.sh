@@ -59,7 +59,7 @@ fill $$
 gives 1 lasso train --no-intercept "$year_train" --lambda-ratio 0.001 --model disk/model.json \
     --log /dev/full
 says err "disk/model.json: cannot be written: $full" \
-    "/dev/full: the log has lines missing: No space left"
+    "/dev/full: the log lacks lines: No space left"
 cmp -s disk/model.json before.json || fail "the older model is gone"
 # shellcheck disable=SC2086 # words
 gives 1 lda train $topics --sweeps 5 --model disk/topics.json

@@ -96,7 +96,7 @@ fi
 sed '$d' hand.model >short.model
 refuses 2 "line 10: expected another line of w" svm predict short.model hand.svm
 sed 's/SVC_DUAL/SVC_TRIAL/' hand.model >solver.model
-refuses 2 "line 1: the solver is" svm predict solver.model hand.svm
+refuses 2 'line 1: the solver "L2R_L1LOSS_SVC_TRIAL" is not supported' svm predict solver.model hand.svm
 sed '/label/d' hand.model >label.model
 refuses 2 "as many labels as classes" svm predict label.model hand.svm
 sed 's/^-1 $/x/' hand.model >number.model

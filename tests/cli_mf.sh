@@ -142,7 +142,7 @@ gives 0 mf train one.txt --seed 2
 ! grep -q "undone" err || fail "one rating: $(tail -n 1 err)"
 printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
 gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
-says err "1 of the ratings are of a pair that comes again"
+says err "repeated pairs of user and item: 1; the last"
 # One rating has an error, but no interval.
 head -n 1 votes.test >one.txt
 gives 0 mf evaluate m.json one.txt

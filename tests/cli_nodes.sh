@@ -107,8 +107,8 @@ ends first "$first" 0
 says first.err "node 1" "left the run before it was over; the run continues"
 
 # Node 0 names a file: on another machine it is read only if allowed
-for way in "far: a coordinator elsewhere" \
-    "root --data-root $folder: no such file below --data-root" \
+for way in "far: is the data of a coordinator on another machine" \
+    "root --data-root $folder: and not a file below --data-root" \
     "good --data-root $STRADS_SOURCE/data"; do
     # shellcheck disable=SC2086 # words
     set -- ${way%%:*}

@@ -91,7 +91,7 @@ refuses 2 "expected a picture as --svg writes it" report run.jsonl --pictures ba
 echo '[1]' >bad.json
 refuses 2 "expected one object" report run.jsonl --evaluation bad.json
 echo '{"a": 1}' >bad
-refuses 2 "line 1 is no line of a log" report bad
+refuses 2 "line 1 is not a line of a log" report bad
 : >empty
 refuses 2 'has no "start"' report empty
 refuses 2 "cannot be read" report none

@@ -71,7 +71,7 @@ gives 0 data info net.txt --kind graph
 says out 120
 
 # Invalid input
-refuses 2 "nothing to hold the roles against" roles evaluate rest.json net.txt
+refuses 2 "nothing to compare the roles with" roles evaluate rest.json net.txt
 printf 'a b\nc\n' >bad.txt
 refuses 2 "bad.txt: line 2: found 'c', expected a link" \
     roles train bad.txt --quiet

@@ -210,7 +210,7 @@ build clash.so sums.c -DCLASH='"seed"'
 refuses 2 'two options are called --seed' run clash.so "$year_train"
 echo 'int nothing;' >empty.c
 build empty.so empty.c
-refuses 2 'names no program' run empty.so "$year_train"
+refuses 2 'exports no program' run empty.so "$year_train"
 sed 's/== STRADS_PROGRAM_ABI/== 77/; s/STRADS_EXPORT_PROGRAM(sums)/const \
 strads_program *strads_program_entry(uint32_t abi) \
 { return abi == 77 ? \&sums : NULL; }/' sums.c >later.c

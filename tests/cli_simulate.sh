@@ -31,7 +31,7 @@ simulate refuses '--slow-share 2:4: expected a share up to 1' --slow-share 2:4
 simulate refuses '--curve 4..2: expected A..B' --curve 4..2
 simulate refuses '--curve 1..9999: expected A..B' --curve 1..9999
 simulate refuses '--svg draws a curve' --svg c.svg
-simulate refuses '--save-cost keeps what' --save-cost c.json
+simulate refuses '--save-cost writes measured costs' --save-cost c.json
 simulate refuses '8 workers need as many partitions' --partitions 4
 refuses 2 '--cost guess: expected measured, a number' \
     simulate lasso "$year_train" --cost guess
@@ -41,7 +41,7 @@ echo '{"phases": {"scam": {"entry-ns": 1}}}' >bad.json
 refuses 2 'has no phase "scam"' \
     simulate lasso "$year_train" --cost bad.json
 echo '{"choose-us": 1}' >bad.json
-refuses 2 '"choose-us" is no price' simulate lasso "$year_train" --cost bad.json
+refuses 2 '"choose-us" is not a price' simulate lasso "$year_train" --cost bad.json
 
 # The result equals that of threads with as many partitions
 gives 0 lasso train --no-intercept "$year_train" --workers 1 --partitions 8 --log train.jsonl

@@ -53,7 +53,7 @@ done
 printf 'colour,age,"size, m2"\npink,,10\n' >one.csv
 gives 0 lasso predict t.json one.csv
 same "$(wc -l <out)" 1 "a row without a label"
-says err '1 fields have a text that the model was not trained on'
+says err 'fields with a text that the model was not trained on: 1; '
 printf 'colour,age\nred,1\n' >less.csv
 refuses 2 "has no column for 'size, m2'" lasso predict t.json less.csv
 gives 0 lasso evaluate t.json h.csv --format json
@@ -72,7 +72,7 @@ for program in logistic svm; do
     says out 'class big' 'class small'
 done
 gives 0 lasso train --no-intercept h.csv $table --lambda 0.01 --start t.json --quiet
-refuses 2 'columns of other names' lasso train h.csv --target price \
+refuses 2 'columns with other names' lasso train h.csv --target price \
     --categorical one-hot=colour --missing mean --lambda 0.01 --start t.json
 
 # Error messages

@@ -66,9 +66,10 @@ static strads_err find_launcher(cli_cluster *c)
         c->by = l->by;
         c->one_host = hosts == 1 || (has_local && local == c->size);
         if (c->rank >= c->size) {
-            return strads_fail(STRADS_EINVAL,
-                               "%s is %u and %s %u; a rank is below the size",
-                               l->rank, c->rank, l->size, c->size);
+            return strads_fail(
+                STRADS_EINVAL,
+                "%s is %u and %s %u; a rank must be below the size", l->rank,
+                c->rank, l->size, c->size);
         }
         return STRADS_OK;
     }

@@ -104,8 +104,8 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
     if (!w->vocab_names && stat(path, &info) == 0 && !S_ISREG(info.st_mode) &&
         !S_ISDIR(info.st_mode)) {
         return strads_fail(STRADS_EINVAL,
-                           "%s: is no plain file, and text that brings new "
-                           "words is read twice: give it as a file, or --vocab",
+                           "%s: is not a plain file, and text with new words "
+                           "is read twice: give a file, or --vocab",
                            path);
     }
     CLI_TRY(strads_names_new(&w->all_names));
@@ -318,10 +318,10 @@ strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
     if (options->column && !options->kind) {
         kind = STRADS_KIND_TEXT;
     } else if (options->column && kind != STRADS_KIND_TEXT) {
-        return strads_fail(STRADS_EINVAL,
-                           "--text-column %s: is of text, and --kind says %s: "
-                           "leave one out",
-                           options->column, options->kind);
+        return strads_fail(
+            STRADS_EINVAL,
+            "--text-column %s is for text, and --kind is %s: leave one out",
+            options->column, options->kind);
     }
     if (kind == STRADS_KIND_DOCUMENTS)
         CLI_TRY(strads_data_find_kind(path, &kind));

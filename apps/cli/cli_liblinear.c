@@ -96,14 +96,13 @@ static strads_err take_solver(reader *r, const char *name)
     for (size_t k = 0; k < SOLVERS; k++)
         if (strcmp(solvers[k].name, name) == 0)
             r->solver = &solvers[k];
-    return r->solver
-               ? STRADS_OK
-               : strads_fail(STRADS_EFORMAT,
-                             "%s, line %" PRIu64 ": the solver is \"%s\", "
-                             "of which there is no model here; expected "
-                             "one of logistic regression, or of SVMs "
-                             "other than Crammer and Singer's",
-                             r->path, r->number, name);
+    return r->solver ? STRADS_OK
+                     : strads_fail(STRADS_EFORMAT,
+                                   "%s, line %" PRIu64
+                                   ": the solver \"%s\" is not supported; "
+                                   "expected one of logistic regression, or of "
+                                   "SVMs except Crammer and Singer's",
+                                   r->path, r->number, name);
 }
 
 static strads_err take_labels(reader *r, char *at)
@@ -355,10 +354,10 @@ static strads_err check_whole(const cli_labels *l)
 {
     for (uint32_t k = 0; k < l->n; k++)
         if (l->label[k] != floor(l->label[k]) || fabs(l->label[k]) > INT32_MAX)
-            return strads_fail(STRADS_EINVAL,
-                               "the label %g is not a whole number, and "
-                               "liblinear knows no others",
-                               l->label[k]);
+            return strads_fail(
+                STRADS_EINVAL,
+                "the label %g is not a whole number, as liblinear requires",
+                l->label[k]);
     return STRADS_OK;
 }
 
@@ -371,8 +370,8 @@ static strads_err write_labels(FILE *file, const char *classes, bool quiet)
     CLI_TRY(cli_reserve(1, sizeof *l, "the labels", &l));
     if (!cli_labels_read(classes, l))
         return strads_fail(STRADS_EINVAL,
-                           "the model's classes are \"%s\", expected their "
-                           "labels with commas between",
+                           "the model's classes are \"%s\", expected labels "
+                           "separated by commas",
                            classes);
     if (l->names)
         number_names(l, quiet);
@@ -414,9 +413,9 @@ static strads_err write_liblinear(void *arg, FILE *file)
     else if (w->kind->classes)
         CLI_TRY(write_labels(file, w->kind->classes, w->quiet));
     else
-        return strads_fail(STRADS_EINVAL,
-                           "the model does not name its labels, which "
-                           "liblinear's have to");
+        return strads_fail(
+            STRADS_EINVAL,
+            "the model does not name its labels, as models of liblinear must");
     (void)fprintf(file, "nr_feature %" PRIu64 "\nbias 1\nw\n",
                   w->model->columns);
     write_weights(file, w->model);

@@ -177,15 +177,15 @@ static strads_err read_both(void *state, const char *const *path)
     l->share = strads_data_share(l->data, 0);
     if (strads_data_unknown(l->data) > 0) {
         cli_say(l->use.quiet,
-                "%" PRIu64 " fields have a text that the model was not trained "
-                "on, and count nothing",
+                "fields with a text that the model was not trained on: %" PRIu64
+                "; they are ignored",
                 strads_data_unknown(l->data));
     }
     if (strads_data_nnz(l->data) == 0 && l->model->n > 0) {
         cli_say(false,
                 "%s: none of its %" PRIu64 " rows has a value in one of the "
                 "model's %" PRIu64
-                " columns; results are the intercept's alone",
+                " columns; results are those of the intercept alone",
                 path[1], strads_data_rows(l->data), l->model->columns);
     }
     return l->net ? find_sums(l) : make_vectors(l);

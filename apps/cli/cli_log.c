@@ -241,7 +241,7 @@ strads_err cli_log_close(cli_log *log)
         why = errno;
     }
     log->file = NULL;
-    return bad ? strads_fail(STRADS_EIO, "%s: the log has lines missing: %s",
+    return bad ? strads_fail(STRADS_EIO, "%s: the log lacks lines: %s",
                              log->path, strerror(why))
                : STRADS_OK;
 }

@@ -322,10 +322,8 @@ static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
                            error.text);
     }
     if (rank < 1 || rank > 1024 || users < 0 || items < 0 ||
-        users > UINT32_MAX || items > UINT32_MAX || base < 0 || base > 1) {
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: its sizes are out of their ranges", path);
-    }
+        users > UINT32_MAX || items > UINT32_MAX || base < 0 || base > 1)
+        return strads_fail(STRADS_EFORMAT, "%s: a size is out of range", path);
     m->f.no_biases = no_biases;
     m->f.nonnegative = nonnegative;
     m->f.implicit = implicit;
@@ -480,8 +478,9 @@ strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
                             out->item[x->index[e]] == UINT64_MAX;
     if (out->unknown > 0) {
         cli_say(use->quiet,
-                "%" PRIu64 " ratings are of users or items that the model does "
-                "not know: it predicts the mean and the bias that it knows",
+                "%" PRIu64
+                " ratings are of users or items that the model does not know: "
+                "for these it predicts the mean and the known bias",
                 out->unknown);
     }
     return STRADS_OK;
@@ -495,8 +494,8 @@ strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
         if (!strads_names_find(model->user_names, text, strlen(text),
                                &number)) {
             return strads_fail(STRADS_EINVAL,
-                               "the model has no user called \"%s\"; fold "
-                               "users in from their ratings by --fold-in",
+                               "the model has no user called \"%s\"; give the "
+                               "ratings of new users with --fold-in",
                                text);
         }
         *user = number;

@@ -63,10 +63,9 @@ static strads_err copy_program(const char *path, void *handle,
     const strads_program *(*entry)(uint32_t abi);
     *(void **)&entry = dlsym(handle, "strads_program_entry");
     if (!entry) {
-        return strads_fail(STRADS_EMISMATCH,
-                           "%s: names no program; it needs "
-                           "STRADS_EXPORT_PROGRAM(program)",
-                           path);
+        return strads_fail(
+            STRADS_EMISMATCH,
+            "%s: exports no program; add STRADS_EXPORT_PROGRAM(program)", path);
     }
     const strads_program *found = entry(STRADS_PROGRAM_ABI);
     if (!found)

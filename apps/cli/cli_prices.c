@@ -57,8 +57,8 @@ static strads_err set_number(const char *path, const key *keys, void *values,
         }
     }
     return strads_fail(STRADS_EFORMAT,
-                       "%s: \"%s\" is no price, or not a number from 0 up; "
-                       "--save-cost writes a file that is right",
+                       "%s: \"%s\" is not a price, or not a number of at least "
+                       "0; --save-cost writes a valid file",
                        path, name);
 }
 

@@ -97,7 +97,7 @@ static strads_err take_classes(cli_job *j)
     if (!classes != !labels) {
         return strads_fail(STRADS_EINVAL,
                            "%s: is a model of %s, and this run is of %s; start "
-                           "from a model of its kind",
+                           "from a model of the same program",
                            j->files.start, labels ? "classes" : "numbers",
                            labels ? "numbers" : "classes");
     }
@@ -201,8 +201,8 @@ static strads_err check_names(const cli_job *j)
     return same || j->train->program->kind != STRADS_KIND_SAMPLES
                ? STRADS_OK
                : strads_fail(STRADS_EMISMATCH,
-                             "%s: was trained on columns of other names than "
-                             "%s has; a start has the same table's",
+                             "%s: was trained on columns with other names than "
+                             "those of %s; a start must have the same names",
                              j->files.start, j->data_path);
 }
 
@@ -216,8 +216,8 @@ strads_err cli_start_check(const cli_job *j)
     return cli_labels_read(j->start.classes, labels)
                ? check_rows(j, labels)
                : strads_fail(STRADS_EFORMAT,
-                             "%s: its classes are \"%s\"; expected their "
-                             "labels with commas between",
+                             "%s: its classes are \"%s\"; expected labels "
+                             "separated by commas",
                              j->files.start, j->start.classes);
 }
 

@@ -114,8 +114,8 @@ static strads_err check_options(const cli_job *j)
     }
     if (j->engine.listen && j->engine.nodes < 2) {
         return strads_fail(STRADS_EINVAL,
-                           "--listen needs --nodes N, 2 or more: how many "
-                           "processes take part, this one too");
+                           "--listen needs --nodes N, the number of processes "
+                           "with this one, at least 2");
     }
     if (j->files.resume && j->files.start) {
         return strads_fail(
@@ -459,8 +459,8 @@ static void announce_training(cli_job *j)
     if (j->train->program->kind == STRADS_KIND_RATINGS &&
         strads_data_repeated(j->data) > 0) {
         cli_say(j->files.quiet,
-                "%" PRIu64 " of the ratings are of a pair that comes again: of "
-                "each pair the last one counts",
+                "repeated pairs of user and item: %" PRIu64
+                "; the last rating of each pair counts",
                 strads_data_repeated(j->data));
     }
 }

@@ -98,18 +98,16 @@ static strads_err find_data(const char *url, const strads_engine *engine,
         return is_below(s->root, told)
                    ? STRADS_OK
                    : strads_fail(STRADS_EINVAL,
-                                 "%s: the coordinator names this for the data, "
-                                 "and there is no such file below --data-root "
-                                 "%s; give --data PATH",
+                                 "%s: is the coordinator's data, and not a "
+                                 "file below --data-root %s; give --data PATH",
                                  told, s->root);
     }
     return sti_url_is_on_this_machine(url)
                ? STRADS_OK
                : strads_fail(STRADS_EINVAL,
-                             "%s: a coordinator elsewhere names this "
-                             "for the data; give --data PATH, or "
-                             "--data-root DIR where it may choose a "
-                             "file",
+                             "%s: is the data of a coordinator on another "
+                             "machine; give --data PATH, or --data-root DIR to "
+                             "allow files below DIR",
                              told);
 }
 

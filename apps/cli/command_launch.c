@@ -651,14 +651,15 @@ static strads_err check_command(const launch *l)
         if (option_of(&l->command, ours[k])) {
             return strads_fail(STRADS_EINVAL,
                                "%s behind --: launch sets it itself; leave it "
-                               "away (how many processes is --processes)",
+                               "out (--processes is the number of processes)",
                                ours[k]);
         }
     }
     if (l->hosts.size && option_of(&l->command, "--quiet")) {
-        return strads_fail(STRADS_EINVAL,
-                           "--quiet behind --: on other machines process 0 has "
-                           "to say where it listens; leave it away");
+        return strads_fail(
+            STRADS_EINVAL,
+            "--quiet behind --: launch reads the address of process 0 on "
+            "another machine from its output; leave it out");
     }
     return STRADS_OK;
 }
@@ -677,10 +678,10 @@ static strads_err start_all(launch *l)
         return launch_process(l, 0);
     }
     if (option_of(&l->command, "--tls-ca")) {
-        return strads_fail(STRADS_EINVAL,
-                           "--tls-ca behind --: without --hosts the processes "
-                           "are on this machine and talk over a socket that "
-                           "only you can open; leave it away");
+        return strads_fail(
+            STRADS_EINVAL,
+            "--tls-ca behind --: without --hosts the processes are on this "
+            "machine and use a socket that only you can open; leave it out");
     }
     (void)snprintf(l->folder, sizeof l->folder, "%s/strads-XXXXXX",
                    getenv("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR")

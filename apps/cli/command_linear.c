@@ -414,8 +414,8 @@ strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
     return *out != of_command || !strads_program_find(model->program)
                ? STRADS_OK
                : strads_fail(STRADS_EINVAL,
-                             "%s: is a model of %s: `strads help %s` lists "
-                             "what reads it",
+                             "%s: is a model of %s: `strads help %s` lists the "
+                             "commands that read it",
                              path, model->program, model->program);
 }
 

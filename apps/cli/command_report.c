@@ -79,8 +79,8 @@ static strads_err take_line(void *arg, size_t number, char *text)
     if (!event) {
         json_decref(line);
         return strads_fail(STRADS_EFORMAT,
-                           "%s: line %zu is no line of a log (%s); expected "
-                           "what --log has written",
+                           "%s: line %zu is not a line of a log (%s); expected "
+                           "the output of --log",
                            r->log_path, number,
                            line ? "no \"event\"" : error.text);
     }

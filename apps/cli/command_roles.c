@@ -128,10 +128,10 @@ static strads_err evaluate_links(void *state, const char *const *path)
     const strads_lda_model *m = e->n.model;
     const bool links = e->held_out || m->hold_out > 0;
     if (!links && !e->communities) {
-        return strads_fail(STRADS_EINVAL,
-                           "nothing to hold the roles against: give "
-                           "--communities FILE or --held-out FILE, or train "
-                           "with --hold-out");
+        return strads_fail(
+            STRADS_EINVAL,
+            "nothing to compare the roles with: give --communities FILE or "
+            "--held-out FILE, or train with --hold-out");
     }
     CLI_TRY(read_links(path[1], m, &e->use, &e->n.graph));
     if (e->held_out)

@@ -227,12 +227,12 @@ static strads_err check_simulate_outputs(const sim *s)
     }
     if (s->svg && !s->curve) {
         return strads_fail(STRADS_EINVAL,
-                           "--svg draws a curve, which --curve A..B asks for");
+                           "--svg draws a curve: add --curve A..B");
     }
     if (s->save_cost && strcmp(s->cost, "measured") != 0) {
         return strads_fail(STRADS_EINVAL,
-                           "--save-cost keeps what --cost measured finds; "
-                           "--cost %s measures nothing",
+                           "--save-cost writes measured costs, and --cost %s "
+                           "measures nothing; leave one out",
                            s->cost);
     }
     for (size_t k = 0; k < sizeof files / sizeof *files; k++)
