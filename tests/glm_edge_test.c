@@ -155,6 +155,54 @@ Test(glm_edge, separable_classes_have_finite_coefficients)
     lasso_design_free(&d);
 }
 
+/* Columns that differ by `apart` have the minimum of their differences. Newton's
+ * steps leave out what nearly depends on others, and its slope shows that. */
+Test(glm_edge, columns_that_nearly_repeat_others_are_not_certified_too_early)
+{
+    static const char *const names[] = {"squared", "logistic", "poisson",
+                                        "squared-hinge"};
+    int converged = 0, runs = 0;
+
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+            for (double apart = 1e-2; apart > 1e-9; apart /= 10) {
+                const strads_glm_options o = {.loss = names[n],
+                                              .penalty = "none",
+                                              .intercept = seed % 2};
+                lasso_design d = glm_design_random(&(lasso_recipe){.rows = 60,
+                                                                   .cols = 4,
+                                                                   .seed = seed,
+                                                                   .noise = 2},
+                                                   names[n]);
+                linear_fit plain =
+                    linear_fit_run(&d, &strads_program_glm, &o, 1e-9, NULL);
+                for (uint64_t j = 1; j < d.cols; j++)
+                    for (uint64_t i = 0; i < d.rows; i++)
+                        lasso_design_col(&d, j)[i] =
+                            lasso_design_col(&d, 0)[i] +
+                            apart * lasso_design_col(&d, j)[i];
+                linear_fit fit =
+                    linear_fit_run(&d, &strads_program_glm, &o, 1e-6, NULL);
+                expect_ok(plain.err);
+                expect_ok(fit.err);
+                if (plain.end == STRADS_END_CONVERGED) {
+                    const bool over = fit.end == STRADS_END_CONVERGED;
+                    runs += apart > 1e-4;
+                    converged += over && apart > 1e-4;
+                    cr_expect(!over ||
+                                  fit.objective <= plain.objective * (1 + 2e-6),
+                              "%s, apart by %g: %.9g for %.9g, gap %g",
+                              names[n], apart, fit.objective, plain.objective,
+                              fit.gap);
+                }
+                linear_fit_free(&plain);
+                linear_fit_free(&fit);
+                lasso_design_free(&d);
+            }
+    cr_expect_eq(converged, runs);
+    cr_expect_geq(runs, 40, "%d", runs);
+}
+
 /* Newton's method on all columns, and descent where there are too many. */
 Test(glm_edge, an_l2_penalty_accepts_the_same_columns_as_an_l1_penalty)
 {

@@ -338,10 +338,13 @@ void glm_certify(strads_commit *commit)
     state->excess = glm_excess(state->primal, state->dual);
     const double unit = gap_unit(state);
     state->gap = state->primal <= floor ? 0 : state->excess / unit;
-    const double rounding =
-        glm_rounding(state, residual_square(state, r), sum.penalty);
+    const double square = residual_square(state, r);
+    const double rounding = glm_rounding(state, square, sum.penalty);
     if (!(state->primal <= floor || rounding <= GLM_ROUNDING_MIN * unit))
         state->gap += rounding / unit;
+    const double left = glm_whole_left(state, square);
+    if (state->primal > floor && left > state->excess)
+        state->gap += fmin((left - state->excess) / unit, 1);
     if (state->ridge.used) /* its steps detect stalls themselves */
         return;
     linear_watch_scan(&state->watch, state->primal, gained);

@@ -577,6 +577,9 @@ static inline bool glm_overshot(const glm_state *state)
 {
     return state->ridge.share > 0 && !(state->primal <= state->ridge.before);
 }
+/* An estimate of P - P* if there are columns without a penalty, because their
+ * boxes are only assumed; INFINITY before the first step. 0: there are none. */
+double glm_whole_left(glm_state *state, double square);
 /* After a scan: takes back half of a step that was too long, or begins the
  * next one. */
 strads_err glm_whole_judge(strads_commit *commit);

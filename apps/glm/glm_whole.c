@@ -70,15 +70,12 @@ static strads_err follow(strads_commit *commit, linear_ridge_next next)
                              commit->phase == GLM_PRODUCT, state->wide);
 }
 
-/* If `alone`, penalised coefficients do not move. */
-strads_err glm_whole_judge(strads_commit *commit)
+/* The slopes of P. If `alone`, penalised coefficients do not move. */
+static void take_rest(glm_state *state)
 {
-    glm_state *state = commit->state;
     linear_ridge *ridge = &state->ridge;
     const uint32_t last = (uint32_t)state->columns;
 
-    state->began = true;
-    state->scans++;
     ridge->weight = state->weight;
     ridge->norm = state->norm;
     ridge->n = 0;
@@ -92,6 +89,26 @@ strads_err glm_whole_judge(strads_commit *commit)
     }
     ridge->rest[last] =
         state->problem.options.intercept ? state->slope[last] : 0;
+}
+
+double glm_whole_left(glm_state *state, double square)
+{
+    if (!state->ridge.used || state->alone || !glm_has_free_columns(state))
+        return 0;
+    if (!state->ridge.factored)
+        return INFINITY;
+    take_rest(state);
+    return linear_ridge_left(&state->ridge, square);
+}
+
+strads_err glm_whole_judge(strads_commit *commit)
+{
+    glm_state *state = commit->state;
+    linear_ridge *ridge = &state->ridge;
+
+    state->began = true;
+    state->scans++;
+    take_rest(state);
     return follow(commit, linear_ridge_judge(ridge, commit, state->target,
                                              state->primal, &state->watch));
 }

@@ -112,6 +112,10 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
                                      const strads_commit *commit,
                                      uint32_t target, double primal,
                                      linear_watch *watch);
+/* An estimate of P - P*, by the last factor and `rest`, with sum r^2 / c. A
+ * column that the factor leaves out, because it nearly depends on others, may
+ * have the least curvature that shows beside rounding. */
+double linear_ridge_left(const linear_ridge *ridge, double square);
 /* Takes the commit's merged Hessian. */
 linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
                                       const strads_commit *commit);
