@@ -99,7 +99,7 @@ gives 0 simulate mf votes.train --workers 4 --cost 2
 refuses 2 "rank" mf train votes.train --rank 0
 refuses 2 "rank" mf train votes.train --rank 1025
 refuses 2 "expected" mf train votes.train --method bold
-refuses 2 "als alone" mf train votes.train --method cd --implicit
+refuses 2 "needs method als" mf train votes.train --method cd --implicit
 refuses 2 "needs ratings from 0" mf train votes.train --implicit --quiet
 refuses 2 "needs ratings from 0" mf train votes.train --nonnegative --quiet
 gives 0 plan make four.json --partitions 4

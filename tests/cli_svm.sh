@@ -193,7 +193,7 @@ near "$(member free.json objective)" "$(cat value)" 1e-7 \
     "an intercept by rows and by columns"
 near "$(member free.json intercept)" "$(member columns.json intercept)" 1e-3 \
     "the intercept by rows and by columns"
-refuses 2 'one that is not penalised' svm train "$party" --intercept --bias 1
+refuses 2 'intercept is not penalised' svm train "$party" --intercept --bias 1
 
 # A start includes its intercept
 for kind in "--intercept" "--bias 2"; do

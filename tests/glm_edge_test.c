@@ -492,7 +492,7 @@ Test(glm_edge, options_that_contradict_are_refused)
         {{.penalty = "none", .lambda = 1}, "has no lambda"},
         {{.l1_ratio = .5}, "no mixture"},
         {{.penalty = "group"}, "needs groups"},
-        {{.column_group = groups}, "no use for them"},
+        {{.column_group = groups}, "does not use them"},
         {{.gamma = 2}, "l1 has none"},
         {{.penalty = "scad", .gamma = 2}, "it must be above 2"},
         {{.penalty = "group", .column_group = groups, .lower = -1, .upper = 1},

@@ -510,7 +510,7 @@ static long double best_step(const trial *t, const outcome *fit, long double *w,
     return (low + high) / 2;
 }
 
-/* What coordinate steps from a fit come to, at most P there. */
+/* The objective after coordinate steps from a fit; at most P there. */
 static long double lowest(const trial *t, const outcome *fit)
 {
     enum { SWEEPS = 6 };

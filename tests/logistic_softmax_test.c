@@ -519,7 +519,7 @@ Test(logistic_softmax, unsupported_options_are_refused)
     const strads_glm_options of[] = {{.loss = "multinomial",
                                       .row_offset = offset},
                                      {.loss = "multinomial", .upper = DBL_MAX}};
-    const char *const says[] = {"an offset changes nothing", "takes no bounds"};
+    const char *const says[] = {"which changes nothing", "takes no bounds"};
     lasso_design d = logistic_design_classes(COLS, .7);
 
     for (int o = 0; o < 2; o++) {

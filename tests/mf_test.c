@@ -270,11 +270,12 @@ Test(mf, options_out_of_their_range_and_files_that_are_not_there_are_refused)
     refuse(&(strads_mf_options){.lambda = NAN}, "lambda nan");
     refuse(&(strads_mf_options){.holdout = 1}, "holdout is 1");
     refuse(&(strads_mf_options){.method = "newton"}, "method is \"newton\"");
-    refuse(&(strads_mf_options){.method = "cd", .implicit = true}, "not cd");
+    refuse(&(strads_mf_options){.method = "cd", .implicit = true},
+           "method is cd");
     refuse(&(strads_mf_options){.method = "sgd", .nonnegative = true},
            "not sgd");
     refuse(&(strads_mf_options){.method = "ccd++", .implicit = true},
-           "not ccd++");
+           "method is ccd++");
     refuse(&(strads_mf_options){.implicit = true, .alpha = -1}, "alpha is -1");
     refuse(&(strads_mf_options){.test = "/nowhere/test"}, "/nowhere/test");
 }

@@ -118,10 +118,9 @@ static strads_err check_options(const cli_job *j)
                            "with this one, at least 2");
     }
     if (j->files.resume && j->files.start) {
-        return strads_fail(
-            STRADS_EINVAL,
-            "--start and --resume are two places to start from: "
-            "leave --start out, the checkpoint holds the parameters");
+        return strads_fail(STRADS_EINVAL,
+                           "--start and --resume exclude each other: leave "
+                           "--start out, the checkpoint has the parameters");
     }
     if (j->files.model)
         CLI_TRY(sti_atomic_file_check(j->files.model));

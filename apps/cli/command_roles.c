@@ -368,9 +368,9 @@ const cli_command cli_roles_commands[] = {
     {.name = "roles show",
      .args = "MODEL",
      .summary = "list members of its roles, or nodes' shares",
-     .about = "Writes the first members of each role, with the share of their "
-              "links that is in it and how many links they have; or each "
-              "node's shares.",
+     .about = "Lists the first members of each role, with their share of "
+              "links in the role and their number of links; or the shares of "
+              "each node.",
      .verb = &show_verb},
     {.name = "roles predict",
      .args = "MODEL PAIRS",

@@ -471,11 +471,11 @@ static strads_err check_options(study *s)
                            "row in each",
                            o->folds, (unsigned long long)rows);
     if (!o->path.lambda && (!(o->path.first > 0) || o->path.lambdas))
-        return strads_fail(STRADS_EINVAL,
-                           "the first lambda of a cross-validation is %g; it "
-                           "must be above 0, as all folds start from it, or "
-                           "all lambdas be there in memory",
-                           o->path.first);
+        return strads_fail(
+            STRADS_EINVAL,
+            "the first lambda of a cross-validation is %g; it must be above 0, "
+            "because all folds start from it; or give lambdas",
+            o->path.first);
     for (uint32_t k = 0; k < strads_data_share(s->data, 0)->partitions; k++)
         if (!strads_data_share(s->data, k)->label)
             return strads_fail(STRADS_EINVAL,

@@ -67,11 +67,12 @@ static strads_err check_factors(const glm_state *state)
     for (uint64_t j = 0; j < state->columns && state->factor; j++) {
         const uint32_t first = glm_column(state, glm_group_of(state, j), 0);
         if (state->factor[j] != state->factor[first])
-            return strads_fail(STRADS_EINVAL,
-                               "columns %u and %llu are of one group and have "
-                               "the penalty factors %g and %g; expected one",
-                               first + 1, (unsigned long long)j + 1,
-                               state->factor[first], state->factor[j]);
+            return strads_fail(
+                STRADS_EINVAL,
+                "columns %u and %llu are of one group and have the penalty "
+                "factors %g and %g; expected equal ones",
+                first + 1, (unsigned long long)j + 1, state->factor[first],
+                state->factor[j]);
     }
     return STRADS_OK;
 }

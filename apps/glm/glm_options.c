@@ -123,17 +123,16 @@ static strads_err check_parameters(const glm_problem *p)
                    ? strads_fail(STRADS_EINVAL,
                                  "gamma is %g, and the penalty %s has none",
                                  o->gamma, o->penalty)
-                   : strads_fail(STRADS_EINVAL,
-                                 "gamma is %g; of the penalty %s it must be "
-                                 "above %g",
-                                 o->gamma, o->penalty, p->penalty->least);
+                   : strads_fail(
+                         STRADS_EINVAL,
+                         "gamma is %g; for the penalty %s it must be above %g",
+                         o->gamma, o->penalty, p->penalty->least);
     const bool groups = o->column_group || (o->groups && *o->groups);
     if (groups && !p->penalty->grouped) /* other nodes do not have the groups */
-        return strads_fail(
-            STRADS_EINVAL,
-            "there are groups, and the penalty %s has no use for "
-            "them; take the penalty group",
-            o->penalty);
+        return strads_fail(STRADS_EINVAL,
+                           "there are groups, and the penalty %s does not use "
+                           "them; take the penalty group",
+                           o->penalty);
     if (groups && has_bounds(o))
         return strads_fail(STRADS_EINVAL,
                            "the penalty %s takes no bounds; leave lower and "
@@ -141,8 +140,8 @@ static strads_err check_parameters(const glm_problem *p)
                            o->penalty);
     if (p->loss->joint && ((o->offset && *o->offset) || o->row_offset))
         return strads_fail(STRADS_EINVAL,
-                           "an offset changes nothing where it is that of all "
-                           "classes, as with the loss %s; leave it out",
+                           "the loss %s adds an offset to all classes alike, "
+                           "which changes nothing; leave it out",
                            o->loss);
     if (p->loss->joint && has_bounds(o))
         return strads_fail(STRADS_EINVAL,
@@ -163,7 +162,7 @@ static strads_err check_parameters(const glm_problem *p)
         (o->classes || (o->class_weight && *o->class_weight &&
                         strcmp(o->class_weight, "none") != 0)))
         return strads_fail(STRADS_EINVAL,
-                           "the loss %s is of numbers, and has no classes; "
+                           "the loss %s is for numbers and has no classes; "
                            "leave classes and class-weight out",
                            o->loss);
     return STRADS_OK;

@@ -87,8 +87,8 @@ static strads_err read_lambdas(const char *name, glm_path *path)
 
     if (!file)
         return strads_fail(STRADS_EINVAL,
-                           "lambdas is \"%s\"; expected numbers with commas "
-                           "between, or a file of them (%s)",
+                           "lambdas is \"%s\"; expected numbers separated by "
+                           "commas, or a file of them (%s)",
                            name, strerror(errno));
     char *text = malloc(BYTES + 1);
     if (!text) {

@@ -86,19 +86,19 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
                                double total)
 {
     if (problem->loss->labels == GLM_COUNTS && s->least < 0)
-        return strads_fail(STRADS_EINVAL,
-                           "the loss %s is of counts, from 0 up, and a label "
-                           "is %g",
-                           problem->options.loss, s->least);
+        return strads_fail(
+            STRADS_EINVAL,
+            "the loss %s needs counts from 0 up, and a label is %g",
+            problem->options.loss, s->least);
     if (problem->loss->labels == GLM_COUNTS && problem->options.intercept &&
         s->largest == 0 && s->weight > 0)
         return strads_fail(STRADS_EINVAL,
                            "all counts are 0: with an intercept there is no "
                            "minimum");
     if (!(total > 0))
-        return strads_fail(STRADS_EINVAL,
-                           "no row counts: there are none, or all weights are "
-                           "0");
+        return strads_fail(
+            STRADS_EINVAL,
+            "there is nothing to fit: no rows, or all weights are 0");
     if (!isfinite(total))
         return strads_fail(STRADS_EINVAL,
                            "the sum of the rows' weights overflows: scale the "

@@ -153,8 +153,8 @@ strads_err glm_shape_problem(const glm_problem *problem,
         return err;
     if (problem->loss->joint && classes > GLM_SOFTMAX_MAX)
         return strads_fail(STRADS_EINVAL,
-                           "there are %u labels, and a softmax is of %d at "
-                           "most; fit each against the rest",
+                           "there are %u labels, and a softmax has at most %d; "
+                           "fit each against the rest",
                            classes, GLM_SOFTMAX_MAX);
     shape->width = linear_classes_width(classes);
     shape->block_max = BLOCK_MAX;

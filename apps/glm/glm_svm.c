@@ -15,12 +15,12 @@ static strads_err check(const strads_svm_l1_options *o)
 
     if (o->loss && strcmp(o->loss, "squared-hinge") != 0)
         return strads_fail(STRADS_EINVAL,
-                           "loss is \"%s\"; svm-l1 has squared-hinge alone",
+                           "loss is \"%s\"; svm-l1 supports squared-hinge only",
                            o->loss);
     if (multiclass && *multiclass && strcmp(multiclass, "ovr") != 0)
         return strads_fail(STRADS_EINVAL,
-                           "multiclass is \"%s\"; of several labels each is "
-                           "fitted against the rest",
+                           "multiclass is \"%s\"; svm-l1 fits each of several "
+                           "labels against the rest",
                            multiclass);
     return STRADS_OK;
 }

@@ -84,8 +84,8 @@ static strads_err resolve_logistic_dual(const void *config, dual_problem *out)
 
     if (!suits_options(o, 2))
         return strads_fail(STRADS_EINVAL,
-                           "logistic-dual has an L2 penalty alone, of a given "
-                           "lambda or c; use logistic");
+                           "logistic-dual supports only an L2 penalty with a "
+                           "given lambda or c; use logistic");
     if ((err = linear_check_number("lambda", o->lambda, DBL_MAX)) ||
         (err = linear_check_number("c", o->c, DBL_MAX)))
         return err;

@@ -54,9 +54,8 @@ static strads_err refuse_classes(const strads_svm_options *o)
     if (!weights && !is_given(o->classes))
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
-                       "%s %s: the loss %s is for numbers, which are no "
-                       "classes; expected hinge or squared-hinge, or leave it "
-                       "out",
+                       "%s %s: the loss %s is for numbers, not classes; "
+                       "expected hinge or squared-hinge, or leave it out",
                        weights ? "--class-weight" : "--classes",
                        weights ? o->class_weight : o->classes, o->loss);
 }
@@ -77,10 +76,10 @@ static strads_err resolve_svm_dual(const void *config, dual_problem *out)
         (err = linear_check_number("epsilon", o.epsilon, DBL_MAX)))
         return err;
     if (o.intercept && o.bias > 0)
-        return strads_fail(STRADS_EINVAL,
-                           "intercept fits one that is not penalised, bias "
-                           "(%g) one that is; give one of them",
-                           o.bias);
+        return strads_fail(
+            STRADS_EINVAL,
+            "intercept is not penalised, and bias (%g) is; give one of them",
+            o.bias);
     if (loss->classifies)
         o.epsilon = 0;
     else if ((err = refuse_classes(&o)))

@@ -359,8 +359,7 @@ static strads_err lda_unpack_state(void *state, const void *bytes, size_t size)
                ? STRADS_OK
                : strads_fail(
                      STRADS_EFORMAT,
-                     "the checkpoint has not the priors and the classes of %u "
-                     "topics",
+                     "the checkpoint lacks the priors or classes of %u topics",
                      s->prior.topics);
 }
 

@@ -326,8 +326,8 @@ static strads_err check_totals(const strads_lda_model *m, const double *total,
         if ((double)m->total[k] != ends * total[k])
             return strads_fail(STRADS_EPROGRAM,
                                "topic %u has %" PRIu64
-                               " tokens and was counted "
-                               "to have %.0f: this is an error of the program",
+                               " tokens, but %.0f were counted: this is an "
+                               "error of the program",
                                k, m->total[k], ends * total[k]);
     }
     return STRADS_OK;

@@ -228,7 +228,7 @@ static strads_err words_pack(const void *object, strads_bytes *out)
 static strads_err fail_payload(void)
 {
     return strads_fail(STRADS_EPEER,
-                       "a node sent counts of words that are none: it runs "
+                       "a node sent counts of words that do not exist: it runs "
                        "another version or is broken");
 }
 
@@ -319,7 +319,7 @@ static strads_err check_base(const strads_lda_model *m,
     if (m->tokens > MOST_TOKENS)
         return strads_fail(STRADS_ELIMIT,
                            "from %s: the model has %" PRIu64 " tokens, at most "
-                           "%" PRIu64 " can be gone on from",
+                           "%" PRIu64 " are possible",
                            options->from, m->tokens, MOST_TOKENS);
     return STRADS_OK;
 }

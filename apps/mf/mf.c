@@ -614,7 +614,8 @@ static strads_err mf_users_home(strads_commit *commit)
     const uint64_t n = commit->partial_bytes / row;
 
     if (s->users_home + n > s->users)
-        return strads_fail(STRADS_EPROGRAM, "more users came than there are");
+        return strads_fail(STRADS_EPROGRAM,
+                           "workers sent more users than there are");
     memcpy((char *)s->user + s->users_home * row, commit->partial, n * row);
     s->users_home += n;
     return STRADS_OK;

@@ -120,8 +120,8 @@ static strads_err check_method(const strads_mf_options *o)
                            o->method);
     if (o->implicit && strcmp(o->method, "als") != 0)
         return strads_fail(STRADS_EINVAL,
-                           "implicit feedback has equations over all pairs, "
-                           "which method als alone solves, not %s",
+                           "implicit feedback needs method als, because its "
+                           "equations are over all pairs; method is %s",
                            o->method);
     if (o->nonnegative && sgd)
         return strads_fail(

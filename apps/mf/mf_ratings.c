@@ -124,9 +124,9 @@ strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
                            "there are no ratings to train on: the data have "
                            "none, or all are held out");
     if (!isfinite(variance))
-        return strads_fail(STRADS_ELIMIT,
-                           "the ratings are so large that their squares have "
-                           "no sum: scale them down");
+        return strads_fail(
+            STRADS_ELIMIT,
+            "the sum of the squared ratings overflows: scale them down");
     *scale = (mf_scale){.ratings = scale->ratings,
                         .centre = scale->centre,
                         .n = n,

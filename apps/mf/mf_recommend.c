@@ -348,7 +348,7 @@ strads_err strads_recommender_judge(strads_recommender *r,
     strads_err err = STRADS_OK;
 
     if (top == 0)
-        err = strads_fail(STRADS_EINVAL, "a ranking of the top 0 is none");
+        err = strads_fail(STRADS_EINVAL, "a ranking needs at least 1 item");
     if (err)
         goto end;
     if (!count || !is_relevant || !list) {

@@ -267,7 +267,7 @@ static strads_err items_unpack(const void *bytes, size_t size, void **object)
     mf_items *items = NULL;
 
     if (size < sizeof(head))
-        return strads_fail(STRADS_EFORMAT, "a block of items has no head");
+        return strads_fail(STRADS_EFORMAT, "a block of items has no header");
     memcpy(head, bytes, sizeof(head));
     const char *at = (const char *)bytes + sizeof(head);
     const uint64_t capacity = (size - sizeof(head)) / sizeof(float);

@@ -82,7 +82,7 @@ static strads_err read_hidden(const char *text, net_sizes *s)
             (*end && *end != ','))
             return strads_fail(STRADS_EINVAL,
                                "--hidden %s: expected numbers of units from 1 "
-                               "to %d with commas between, such as 256,128",
+                               "to %d separated by commas, such as 256,128",
                                text, UNITS_MAX);
         if (s->layers == NET_LAYERS_MAX)
             return strads_fail(STRADS_EINVAL,

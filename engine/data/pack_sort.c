@@ -899,10 +899,10 @@ static strads_err check_inputs(const packing *k)
                            "a pack is made of samples, not of a corpus, text "
                            "or ratings");
     if (k->n > 1 && o->labels_path != NULL)
-        return strads_fail(STRADS_EINVAL,
-                           "%s: labels from a file belong to one input, %zu "
-                           "are named",
-                           o->labels_path, k->n);
+        return strads_fail(
+            STRADS_EINVAL,
+            "%s: labels from a file belong to one input; there are %zu inputs",
+            o->labels_path, k->n);
     for (size_t i = 0; i < k->n && k->n > 1; i++)
         if (k->inputs[i].data != NULL && k->inputs[i].data->weight != NULL)
             return strads_fail(STRADS_EINVAL,

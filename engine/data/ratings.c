@@ -175,14 +175,12 @@ strads_err sti_ratings_look(const char *path, const char *begin,
     if (wrong != NULL || r.fields < 2) {
         char quoted[200];
         sti_text_quote(p, line_end, quoted, sizeof quoted);
-        return strads_fail(STRADS_EFORMAT,
-                           "%s: line %llu: found '%s', expected `user item "
-                           "rating`, parted by blanks, tabs, commas, "
-                           "semicolons or `::`",
-                           path,
-                           1 + (unsigned long long)sti_text_count_lines(begin,
-                                                                        p),
-                           quoted);
+        return strads_fail(
+            STRADS_EFORMAT,
+            "%s: line %llu: found '%s', expected `user item rating`, separated "
+            "by blanks, tabs, commas, semicolons or `::`",
+            path, 1 + (unsigned long long)sti_text_count_lines(begin, p),
+            quoted);
     }
     const bool told = given[USER] || given[ITEM] || given[RATING];
     const bool header = told || is_ratings_header(&c, r.fields);
