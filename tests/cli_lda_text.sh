@@ -84,8 +84,8 @@ on_two 0 lda train speeches.txt --topics 5 --sweeps 3 --partitions 3 $words \
 cmp -s one.json.npy two.json.npy || fail "two processes: another model"
 
 # Errors are reported.
-refuses 2 "is no plain text" lda train "$counts" --stop-words stop.txt
-refuses 2 "is no plain text" lda train "$counts" --min-df 2
+refuses 2 "is not plain text" lda train "$counts" --stop-words stop.txt
+refuses 2 "is not plain text" lda train "$counts" --min-df 2
 refuses 2 "expected documents, corpus or text" lda train "$counts" --kind box
 refuses 2 "tiny.txt: line 3: found an empty line" \
     lda train "$counts" --vocab tiny.txt

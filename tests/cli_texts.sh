@@ -84,7 +84,7 @@ refuses 2 "empty: has no file in it" lda train empty $common
 mkdir packed
 printf 'PK\003\004zip' >packed/a.zip
 refuses 2 "packed/a.zip: is a zip archive" lda train packed $common
-refuses 2 "is no plain text: a column of texts" \
+refuses 2 "is not plain text: text_column" \
     lda train table.csv $common --text-column body --kind corpus
 refuses 2 "max-df" lda train lines.txt $common --max-df 1.5
 refuses 2 "is a directory" lasso train folder --lambda 1

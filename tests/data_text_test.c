@@ -337,5 +337,5 @@ Test(data_text, of_documents_is_read_in_its_own_format)
     strads_data_free(data);
     o.min_df = 2;
     expect_error(strads_data_read(oracle_path("a"), &o, &data), STRADS_EINVAL,
-                 "is no plain text");
+                 "is not plain text");
 }

@@ -43,12 +43,12 @@ static strads_err check_options(const strads_data_options *o)
             "partitions %u to %u shall be kept, but there are only %u",
             o->keep_first, o->keep_first + o->keep_count - 1, o->partitions);
     if (o->partition_entries > 0 && o->keep_count < o->partitions)
-        return strads_fail(
-            STRADS_EINVAL,
-            "partition_entries is %llu, but %u of %u partitions shall be kept: "
-            "how many there are is known beforehand where they are spread",
-            (unsigned long long)o->partition_entries, o->keep_count,
-            o->partitions);
+        return strads_fail(STRADS_EINVAL,
+                           "partition_entries is %llu, but %u of %u partitions "
+                           "are kept: where processes share the partitions, "
+                           "their number is fixed; leave partition_entries out",
+                           (unsigned long long)o->partition_entries,
+                           o->keep_count, o->partitions);
     if (o->row_bounds != NULL &&
         (o->split == STRADS_SPLIT_COLS || o->partition_entries > 0))
         return strads_fail(

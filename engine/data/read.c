@@ -254,9 +254,8 @@ static strads_err check_words(const sti_reading *r)
          r->options.max_df == 0 && r->options.text_column == NULL))
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
-                       "%s: is no plain text: a column of texts, stop words "
-                       "and words of few or many documents are of plain text "
-                       "only",
+                       "%s: is not plain text: text_column, stop words, min_df "
+                       "and max_df are for plain text only",
                        r->text.path);
 }
 

@@ -313,7 +313,7 @@ static strads_err use_listed(table *t, const char *option, const char *list,
         if (sti_fields_split(p, comma, ',', &f, 1, &n) != NULL ||
             f.end - f.begin >= LONGEST_NAME)
             return strads_fail(STRADS_EINVAL,
-                               "--%s %s: expected names with commas between",
+                               "--%s %s: expected names separated by commas",
                                option, list);
         const size_t size = sti_field_plain(&f, name);
         p = comma < end ? comma + 1 : NULL;
