@@ -297,6 +297,26 @@ static double gap_unit(const glm_state *state)
                : fmax(state->primal, GLM_LEAST * state->null);
 }
 
+/* An estimate of P - P* for a working set of columns without a penalty, as
+ * their boxes are only assumed: a column that nearly depends on others may have the
+ * least curvature that shows beside rounding. */
+static double dependent_left(const glm_state *state, double square)
+{
+    double most = 0;
+
+    if (!state->problem.penalty->off || state->alone)
+        return 0;
+    for (uint64_t j = 0; j < state->columns; j++) {
+        const double blur =
+            LINEAR_SLOPE_ROUNDING * sqrt(state->norm[j] * square);
+        const double off = fabs(state->slope[j]) - blur;
+        if (off > 0 && state->norm[j] > 0)
+            most = fmax(most,
+                        off / (2 * LINEAR_LEAST_BEND * state->norm[j]) * off);
+    }
+    return most;
+}
+
 void glm_certify(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -342,7 +362,8 @@ void glm_certify(strads_commit *commit)
     const double rounding = glm_rounding(state, square, sum.penalty);
     if (!(state->primal <= floor || rounding <= GLM_ROUNDING_MIN * unit))
         state->gap += rounding / unit;
-    const double left = glm_whole_left(state, square);
+    const double left = state->ridge.used ? glm_whole_left(state, square)
+                                          : dependent_left(state, square);
     if (state->primal > floor && left > state->excess)
         state->gap += fmin((left - state->excess) / unit, 1);
     if (state->ridge.used) /* its steps detect stalls themselves */

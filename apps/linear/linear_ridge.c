@@ -16,10 +16,6 @@ enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
 #define JITTER 1e-8
 /* The fit ends after this many steps that lower P only within rounding. */
 enum { IDLE_MAX = 3 };
-/* Of slopes, relative to the norms of column and rows; and the least share of a
- * column's curvature that is its own. */
-#define SLOPE_ROUNDING 4e-15
-#define LEAST_BEND 1e-15
 
 bool linear_ridge_suits(const strads_data *data)
 {
@@ -178,14 +174,14 @@ double linear_ridge_left(const linear_ridge *ridge, double square)
         const double off =
             ridge->rest[j] - ridge->kernels->dot_dense(i, line, y);
         const bool left_out = line[i] == LINEAR_DEPENDENT;
-        const double blur = SLOPE_ROUNDING * sqrt(norm * square);
+        const double blur = LINEAR_SLOPE_ROUNDING * sqrt(norm * square);
         const double bend = ridge->kernels->dot_dense(i, line, line);
         y[i] = left_out ? 0 : off / line[i];
         if (!left_out)
             sum += y[i] * y[i];
         else if (fabs(off) > blur && bend > 0)
-            sum +=
-                (fabs(off) - blur) / (LEAST_BEND * bend) * (fabs(off) - blur);
+            sum += (fabs(off) - blur) / (LINEAR_LEAST_BEND * bend) *
+                   (fabs(off) - blur);
     }
     return sum / 2;
 }

@@ -112,6 +112,10 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
                                      const strads_commit *commit,
                                      uint32_t target, double primal,
                                      linear_watch *watch);
+/* The rounding of slopes, relative to the norms of column and rows; and the
+ * least share of a column's curvature that shows beside rounding. */
+#define LINEAR_SLOPE_ROUNDING 4e-15
+#define LINEAR_LEAST_BEND 1e-15
 /* An estimate of P - P*, by the last factor and `rest`, with sum r^2 / c. A
  * column that the factor leaves out, because it nearly depends on others, may
  * have the least curvature that shows beside rounding. */
