@@ -249,7 +249,8 @@ void cli_cost_tell(bool quiet, const char *path,
     char size[CLI_BYTES_SIZE];
     char memory[CLI_BYTES_SIZE];
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) ||
-        (double)info.st_size < WORTH_TELLING)
+        (double)info.st_size < WORTH_TELLING ||
+        (options->packed && strads_pack_is(path)))
         return;
     double value = options->values == STRADS_F32 ? 4 : 8;
     double both = options->layout == STRADS_LAYOUT_BOTH ? 2 : 1;

@@ -319,8 +319,9 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
                                                               : asked;
     const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
     const cli_train *other =
-        asked->instead && again ? asked->instead(j->config, &j->engine, j->data)
-                                : NULL;
+        asked->instead && again
+            ? asked->instead(j->config, &j->engine, j->data_path, j->data)
+            : NULL;
     return other ? other : asked;
 }
 

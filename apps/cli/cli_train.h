@@ -43,13 +43,13 @@ struct cli_train {
     /* Writes the model in a special format; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
 
-    /* Selects another program for these options, or NULL. `data` is NULL before
-     * it is read. With one process, `instead` is called again after the data is
+    /* Selects another program for these options, or NULL. `data`, of the file
+     * at `path`, is NULL before it is read. With one process, `instead` is called again after the data is
      * read; if the choice changes, the data is read again. Both programs have
      * the same struct of options. */
     const cli_train *(*instead)(const void *config,
                                 const strads_engine_options *engine,
-                                const strads_data *data);
+                                const char *path, const strads_data *data);
     const cli_train *other; /* the program that `instead` may select */
 
     /* A command with more output than a model has a state with options, which

@@ -11,6 +11,7 @@
 #include "strads/glm.h"
 #include "strads/lasso.h"
 #include "strads/logistic.h"
+#include "strads/pack.h"
 #include "strads/sgd_logistic.h"
 #include "strads/svm.h"
 
@@ -54,12 +55,59 @@ static void lasso_describe(const void *state)
                     strads_glm_lambda_max(state));
 }
 
+/* By columns. */
+
+static void columns_resolve(const void *state, void *config)
+{
+    *(strads_lasso_options *)config = strads_columns_resolved(state);
+}
+
+static void columns_complete(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_columns_intercept(state), model);
+}
+
+static void columns_describe(const void *state)
+{
+    const strads_lasso_options o = strads_columns_resolved(state);
+    const strads_columns_work work = strads_columns_worked(state);
+    const double all = (double)(work.worker_updates + work.coordinator_updates);
+    describe_lambda(o.lambda, strads_columns_lambda_max(state));
+    cli_say(false,
+            "solved by columns: %" PRIu64 " passes over all of them, %" PRIu64
+            " unpacked; %.0f %% of %.0f coordinate updates by workers",
+            work.scans, work.candidates,
+            all > 0 ? 100 * (double)work.worker_updates / all : 100, all);
+}
+
+static const cli_train lasso_columns = {
+    .program = &strads_program_lasso_columns,
+    .model = "lasso",
+    .options = "Lasso:",
+    .resolve = columns_resolve,
+    .complete = columns_complete,
+    .describe = columns_describe,
+};
+
+static const cli_train *lasso_instead(const void *config,
+                                      const strads_engine_options *engine,
+                                      const char *path, const strads_data *data)
+{
+    const strads_lasso_options *o = config;
+    (void)data;
+    if (o->cut && strcmp(o->cut, "auto") != 0)
+        return strcmp(o->cut, "columns") == 0 ? &lasso_columns : NULL;
+    return strads_pack_exceeds(path, engine->memory) ? &lasso_columns : NULL;
+}
+
 static const cli_train lasso_train = {
     .program = &strads_program_lasso,
     .options = "Lasso:",
     .resolve = glm_resolve,
     .complete = glm_complete,
     .describe = lasso_describe,
+    .instead = lasso_instead,
+    .other = &lasso_columns,
 };
 
 static const cli_path lasso_path = {
@@ -148,8 +196,10 @@ static const cli_train logistic_dual = {
  * labels as an option. */
 static const cli_train *logistic_instead(const void *config,
                                          const strads_engine_options *engine,
+                                         const char *path,
                                          const strads_data *data)
 {
+    (void)path;
     const strads_logistic_options *o = config;
     bool known = o->classes || engine->nodes < 2;
     return known && strads_logistic_suits_dual(o, data) ? &logistic_dual : NULL;

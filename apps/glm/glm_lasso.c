@@ -9,9 +9,9 @@
 
 /* ---- a fit --------------------------------------------------------------- */
 
-static const strads_glm_options defaults = {.loss = "squared",
-                                            .penalty = "elastic-net",
-                                            .l1_ratio = 1};
+const strads_glm_options glm_lasso_defaults = {.loss = "squared",
+                                               .penalty = "elastic-net",
+                                               .l1_ratio = 1};
 
 #define ROWS_AFTER_LAMBDA                                                   \
     LINEAR_OPTION_L1_RATIO(                                                 \
@@ -26,18 +26,22 @@ static const strads_glm_options defaults = {.loss = "squared",
         .name = NULL                                                        \
     }
 
-static const strads_option option_table[] = {
+const strads_option glm_lasso_option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
         strads_glm_options, "lambda as a share of lambda_max (default: 0.01)"),
+    STRADS_OPTION(STRING, strads_glm_options, cut, "cut", "C",
+                  "what workers hold: columns or rows (default: auto, columns "
+                  "of a pack larger than the memory)",
+                  .choices = "auto|rows|columns", .rare = true),
     ROWS_AFTER_LAMBDA};
 
 /* Uses only the options of the table, because other nodes receive only
  * these. */
-static strads_err resolve_lasso(const void *config, glm_problem *out)
+strads_err glm_lasso_resolve(const void *config, glm_problem *out)
 {
-    const strads_glm_options *given = config ? config : &defaults;
-    strads_glm_options o = defaults;
+    const strads_glm_options *given = config ? config : &glm_lasso_defaults;
+    strads_glm_options o = glm_lasso_defaults;
 
     o.lambda = given->lambda;
     o.lambda_ratio = given->lambda_ratio;
@@ -47,18 +51,19 @@ static strads_err resolve_lasso(const void *config, glm_problem *out)
     o.positive = given->positive;
     o.weights = given->weights;
     o.row_weight = given->row_weight;
+    o.cut = given->cut;
     return glm_options_resolve(&o, out);
 }
 
-GLM_FIT(resolve_lasso)
+GLM_FIT(glm_lasso_resolve)
 
 const strads_program strads_program_lasso = {
     GLM_FIT_PROGRAM,
     .name = "lasso",
     .summary = "least squares with an L1 penalty, or the elastic net",
-    .options = option_table,
+    .options = glm_lasso_option_table,
     .config_size = sizeof(strads_glm_options),
-    .defaults = &defaults};
+    .defaults = &glm_lasso_defaults};
 
 /* ---- a path -------------------------------------------------------------- */
 

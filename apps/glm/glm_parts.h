@@ -123,6 +123,11 @@ strads_err glm_options_resolve(const strads_glm_options *given,
                                glm_problem *out);
 bool glm_named_labels(const void *config);
 
+/* The Lasso's (glm_lasso.c), which its program by columns shares. */
+extern const strads_option glm_lasso_option_table[];
+extern const strads_glm_options glm_lasso_defaults;
+strads_err glm_lasso_resolve(const void *config, glm_problem *out);
+
 /* ---- a partition --------------------------------------------------------- */
 
 typedef struct glm_local {

@@ -539,6 +539,10 @@ strads_err sti_build_finish(sti_build *b, strads_data **out)
     d->checksum = sti_digest_finish(&b->digest);
     d->row_bounds = b->row_bounds;
     b->row_bounds = NULL;
+    if (d->by_col.wanted && b->options.split == STRADS_SPLIT_COLS) {
+        d->col_bounds = b->col_bounds;
+        b->col_bounds = NULL;
+    }
     if (d->by_row.wanted) {
         d->row_nnz = b->counts->row_nnz;
         b->counts->row_nnz = NULL;

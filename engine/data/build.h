@@ -17,6 +17,7 @@
 #include "engine/data/whole.h"
 #include "strads/data.h"
 #include "strads/names.h"
+#include "strads/pack.h"
 
 /* ---- counts -------------------------------------------------------------- */
 
@@ -172,6 +173,7 @@ struct strads_data {
     uint32_t *col_nnz;    /* [cols] */
     uint32_t *row_nnz;    /* [rows]; NULL without STRADS_LAYOUT_ROWS */
     uint64_t *row_bounds; /* [partitions + 1]; all 0 under SPLIT_COLS */
+    uint64_t *col_bounds; /* [partitions + 1] under SPLIT_COLS, or NULL */
     uint32_t partitions, keep_first, keep_count;
     uint32_t grid_cols;   /* partitions to a range of rows */
     strads_share *shares; /* [keep_count] */
@@ -186,6 +188,7 @@ struct strads_data {
     strads_names *own_label_names;
     double *own_col_means;
     uint64_t unknown, repeated;
+    strads_pack *pack; /* if it stays packed; then col_nnz is NULL */
 };
 
 /* Fills in the defaults of all options. */

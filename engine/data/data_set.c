@@ -112,15 +112,18 @@ void strads_data_free(strads_data *data)
     sti_side_free(&data->by_col);
     sti_side_free(&data->by_row);
     sti_big_free(data->label, data->label_count * sizeof *data->label);
-    sti_big_free(data->col_nnz, data->cols * sizeof *data->col_nnz);
+    if (data->col_nnz != NULL)
+        sti_big_free(data->col_nnz, data->cols * sizeof *data->col_nnz);
     strads_names_free(data->own_row_names);
     strads_names_free(data->own_col_names);
     strads_names_free(data->own_label_names);
     free(data->own_col_means);
     sti_big_free(data->row_nnz, data->rows * sizeof *data->row_nnz);
     free(data->row_bounds);
+    free(data->col_bounds);
     free(data->weight);
     free(data->shares);
+    strads_pack_free(data->pack);
     free(data);
 }
 
@@ -141,7 +144,7 @@ uint64_t strads_data_nnz(const strads_data *data)
 
 uint32_t strads_data_col_nnz(const strads_data *data, uint64_t j)
 {
-    return j < data->cols ? data->col_nnz[j] : 0;
+    return j < data->cols && data->col_nnz ? data->col_nnz[j] : 0;
 }
 
 uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i)
@@ -159,6 +162,14 @@ strads_range strads_data_part(const strads_data *data, uint32_t partition)
     if (partition >= data->partitions)
         return (strads_range){0, 0};
     const uint64_t *at = data->row_bounds + partition / data->grid_cols;
+    return (strads_range){at[0], at[1]};
+}
+
+strads_range strads_data_part_cols(const strads_data *data, uint32_t partition)
+{
+    if (partition >= data->partitions || !data->col_bounds)
+        return (strads_range){0, 0};
+    const uint64_t *at = data->col_bounds + partition;
     return (strads_range){at[0], at[1]};
 }
 

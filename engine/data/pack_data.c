@@ -585,11 +585,111 @@ static strads_err read_open_pack(strads_pack *p, const strads_data_options *o,
     return err;
 }
 
+/* ---- a data set that stays packed ---------------------------------------- */
+
+static strads_err check_packed(const strads_pack *p,
+                               const strads_data_options *o)
+{
+    if (o->split != STRADS_SPLIT_COLS || o->most_cols != 0 ||
+        o->min_cols > p->cols)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: stays packed, so it is cut by columns and has "
+                           "%llu of them",
+                           p->path, (unsigned long long)p->cols);
+    return STRADS_OK;
+}
+
+static strads_err share_pack(strads_pack *p, const strads_data_options *o,
+                             strads_data *d)
+{
+    uint64_t *bounds = malloc((o->partitions + 1) * sizeof *bounds);
+    d->col_bounds = bounds;
+    d->shares = calloc(o->keep_count ? o->keep_count : 1, sizeof *d->shares);
+    d->row_bounds = calloc(o->partitions + 1, sizeof *d->row_bounds);
+    if (bounds == NULL || d->shares == NULL || d->row_bounds == NULL)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory to cut it", p->path);
+    strads_pack_cut(p, o->partitions, bounds);
+    for (uint32_t k = 0; k < o->keep_count; k++) {
+        const uint64_t *at = bounds + o->keep_first + k;
+        d->shares[k] =
+            (strads_share){.partition = o->keep_first + k,
+                           .partitions = o->partitions,
+                           .rows = {0, p->rows},
+                           .cols = {at[0], at[1]},
+                           .label = d->label,
+                           .pack = p,
+                           .pack_exceeds = p->file_bytes > o->memory_limit};
+    }
+    return STRADS_OK;
+}
+
+/* The labels and names of the pack become the data set's, as of one that is
+ * read; the checksum is the same as well. */
+static strads_err keep_packed(strads_pack *p, const strads_data_options *o,
+                              strads_data **out)
+{
+    sti_label_names names = {0};
+    strads_err err = check_packed(p, o);
+    if (err == STRADS_OK)
+        err = find_labels(p, o, &names);
+    strads_data *d = err == STRADS_OK ? calloc(1, sizeof *d) : NULL;
+    if (err == STRADS_OK && d == NULL)
+        err = strads_fail(STRADS_ENOMEM, "%s: no memory to open it", p->path);
+    if (err != STRADS_OK) {
+        sti_label_names_free(&names);
+        return err;
+    }
+    *d = (strads_data){.rows = p->rows,
+                       .cols = p->cols,
+                       .nnz = p->nnz,
+                       .index_base = 1,
+                       .partitions = o->partitions,
+                       .keep_first = o->keep_first,
+                       .keep_count = o->keep_count,
+                       .grid_cols = 1,
+                       .label = p->label,
+                       .label_count = p->label != NULL ? p->rows : 0};
+    sti_digest digest = {.rows = p->rows,
+                         .cols = p->cols,
+                         .nnz = p->nnz,
+                         .has_labels = p->label != NULL,
+                         .entry_sum = p->entry_sum,
+                         .label_sum = sti_digest_names(names.names)};
+    for (uint64_t i = 0; i < d->label_count; i++)
+        digest.label_sum += sti_digest_label(i, d->label[i]);
+    d->checksum = sti_digest_finish(&digest);
+    p->label = NULL;
+    err = share_pack(p, o, d);
+    if (err == STRADS_OK)
+        err = give_pack_names(p, o, &names, d);
+    if (err == STRADS_OK && p->weight != NULL)
+        err = strads_data_weigh(d, p->weight, p->rows);
+    d->bytes = d->label_count * sizeof *d->label;
+    sti_label_names_free(&names);
+    if (err != STRADS_OK)
+        strads_data_free(d);
+    else
+        *out = d;
+    return err;
+}
+
+bool strads_pack_exceeds(const char *path, uint64_t memory)
+{
+    strads_pack *pack;
+    if (!strads_pack_is(path) || strads_pack_open(path, &pack) != STRADS_OK)
+        return false;
+    const strads_data_options o = {.layout = STRADS_LAYOUT_COLS};
+    const sti_needs needs = sti_needs_of(&o, pack->rows, pack->cols, pack->nnz);
+    const uint64_t limit = memory > 0 ? memory : sti_memory_available();
+    strads_pack_free(pack);
+    return needs.count + needs.data > limit;
+}
+
 bool sti_pack_wanted(const char *path, const strads_data_options *options)
 {
     strads_data_options o;
     return sti_data_options(options, &o) == STRADS_OK &&
-           o.kind == STRADS_KIND_SAMPLES && sti_pack_is(path);
+           o.kind == STRADS_KIND_SAMPLES && strads_pack_is(path);
 }
 
 strads_err sti_pack_read(const char *path, const strads_data_options *options,
@@ -600,8 +700,23 @@ strads_err sti_pack_read(const char *path, const strads_data_options *options,
     strads_err err = sti_data_options(options, &o);
     if (err == STRADS_OK)
         err = strads_pack_open(path, &pack);
-    if (err == STRADS_OK)
+    if (err == STRADS_OK && o.packed) {
+        const uint64_t most =
+            o.partition_entries > 0 ? pack->nnz / o.partition_entries : 0;
+        if (o.partition_entries > 0 && o.partitions > most)
+            o.partitions = o.keep_count = most > 1 ? (uint32_t)most : 1;
+        err = sti_pack_check_use(pack, &o);
+        if (err == STRADS_OK)
+            err = check_pack_names(pack, o.col_names);
+        if (err == STRADS_OK)
+            err = keep_packed(pack, &o, out);
+        if (err == STRADS_OK) {
+            (*out)->pack = pack;
+            return STRADS_OK;
+        }
+    } else if (err == STRADS_OK) {
         err = read_open_pack(pack, &o, out);
+    }
     strads_pack_free(pack);
     return err;
 }

@@ -123,6 +123,24 @@ void sti_pack_space_close(sti_pack_space *space);
 strads_err sti_pack_load(const strads_pack *pack, uint64_t k,
                          sti_pack_space *space, sti_pack_parts *parts);
 
+/* Reads bytes that the file had when it was opened. STRADS_EIO. */
+strads_err sti_pack_read_bytes(const strads_pack *pack, uint64_t offset,
+                               uint64_t n, uint8_t *to);
+
+/* Decodes n + skips codes of a column to row[n], as sti_unpack_rows does. A skip
+ * has all bits set and stands for rows without an entry. */
+uint64_t sti_unpack_codes(const uint8_t *codes, uint64_t n, uint64_t skips,
+                          unsigned bits, sti_unpack_range range, uint32_t *row);
+
+/* The same for a chunk whose bytes are in the space already. */
+strads_err sti_pack_check(const strads_pack *pack, uint64_t k,
+                          sti_pack_space *space, sti_pack_parts *parts);
+
+/* STRADS_EFORMAT with a sentence that names the chunk; `why` follows the
+ * name. */
+strads_err sti_pack_refuse_chunk(const strads_pack *pack, uint64_t k,
+                                 const char *why);
+
 /* Decodes the rows and the values of the chunk that was loaded last.
  * STRADS_EFORMAT. */
 strads_err sti_pack_decode(const strads_pack *pack, uint64_t k,
@@ -136,9 +154,6 @@ strads_err sti_pack_section_read(const strads_pack *pack,
 
 /* STRADS_EIO if the file was written to after it was opened. */
 strads_err sti_pack_unchanged(const strads_pack *pack);
-
-/* True if the file is a pack, of any version. */
-bool sti_pack_is(const char *path);
 
 /* True if the options ask for samples and the file is a pack. */
 bool sti_pack_wanted(const char *path, const strads_data_options *options);

@@ -25,8 +25,8 @@ static strads_err refuse_pack(const char *path, const char *why)
                        path, why);
 }
 
-static strads_err refuse_chunk(const strads_pack *p, uint64_t k,
-                               const char *why)
+strads_err sti_pack_refuse_chunk(const strads_pack *p, uint64_t k,
+                                 const char *why)
 {
     return strads_fail(STRADS_EFORMAT,
                        "%s: chunk %llu of %llu (at byte %llu) %s: take another "
@@ -41,7 +41,7 @@ static strads_err lack_memory(const char *path)
     return strads_fail(STRADS_ENOMEM, "%s: no memory to read the pack", path);
 }
 
-bool sti_pack_is(const char *path)
+bool strads_pack_is(const char *path)
 {
     char magic[8] = {0};
     struct stat info;
@@ -68,9 +68,8 @@ strads_err sti_pack_unchanged(const strads_pack *p)
                        p->path);
 }
 
-/* Reads bytes that the file had when it was opened. */
-static strads_err read_bytes(const strads_pack *p, uint64_t offset, uint64_t n,
-                             uint8_t *to)
+strads_err sti_pack_read_bytes(const strads_pack *p, uint64_t offset,
+                               uint64_t n, uint8_t *to)
 {
     while (n > 0) {
         const ssize_t got = pread(p->fd, to, n, (off_t)offset);
@@ -111,7 +110,7 @@ static strads_err read_pack_header(strads_pack *p, header_places *at)
     const uint64_t size = (uint64_t)p->seen.st_size;
     if (size < sizeof h)
         return refuse_pack(p->path, "is cut short within its header");
-    strads_err err = read_bytes(p, 0, sizeof h, h);
+    strads_err err = sti_pack_read_bytes(p, 0, sizeof h, h);
     if (err != STRADS_OK)
         return err;
     if (memcmp(h, STI_PACK_MAGIC, 8) != 0)
@@ -195,7 +194,8 @@ static strads_err read_chunk_rows(strads_pack *p, const uint8_t *index)
                               .cols = sti_get_u32(index + 48),
                               .flags = sti_get_u32(index + 52)};
         if (!follows(p, k))
-            return refuse_chunk(p, k, "does not follow the chunk before");
+            return sti_pack_refuse_chunk(p, k,
+                                         "does not follow the chunk before");
         nnz += c->nnz;
         p->max_cols = c->cols > p->max_cols ? c->cols : p->max_cols;
         p->max_nnz = c->nnz > p->max_nnz ? c->nnz : p->max_nnz;
@@ -240,7 +240,7 @@ static strads_err read_index(strads_pack *p, const header_places *at)
     uint8_t *index = malloc(bytes + 1);
     if (index == NULL)
         return lack_memory(p->path);
-    strads_err err = read_bytes(p, at->index_at, bytes, index);
+    strads_err err = sti_pack_read_bytes(p, at->index_at, bytes, index);
     if (err == STRADS_OK && XXH3_64bits(index, bytes) != at->index_hash)
         err = refuse_pack(p->path, "its index is damaged");
     if (err == STRADS_OK)
@@ -282,7 +282,7 @@ strads_err sti_pack_section_read(const strads_pack *p,
     uint8_t *all = sti_big_alloc(s->bytes);
     if (all == NULL)
         return lack_memory(p->path);
-    strads_err err = read_bytes(p, s->offset, s->bytes, all);
+    strads_err err = sti_pack_read_bytes(p, s->offset, s->bytes, all);
     if (err == STRADS_OK && XXH3_64bits(all, s->bytes) != s->hash)
         err = refuse_section(p, kind);
     if (err == STRADS_OK)
@@ -543,14 +543,21 @@ strads_err sti_pack_load(const strads_pack *p, uint64_t k, sti_pack_space *s,
                          sti_pack_parts *parts)
 {
     const sti_pack_chunk *c = &p->chunk[k];
+    const strads_err err =
+        sti_pack_read_bytes(p, c->offset, c->bytes, s->bytes);
+    return err == STRADS_OK ? sti_pack_check(p, k, s, parts) : err;
+}
+
+strads_err sti_pack_check(const strads_pack *p, uint64_t k, sti_pack_space *s,
+                          sti_pack_parts *parts)
+{
+    const sti_pack_chunk *c = &p->chunk[k];
     const uint8_t *b = s->bytes;
-    strads_err err = read_bytes(p, c->offset, c->bytes, s->bytes);
-    if (err != STRADS_OK)
-        return err;
     memset(s->bytes + c->bytes, 0, STI_PACK_SLACK);
     if (XXH3_64bits(b, c->bytes) != c->hash) {
-        err = sti_pack_unchanged(p);
-        return err != STRADS_OK ? err : refuse_chunk(p, k, "is damaged");
+        const strads_err err = sti_pack_unchanged(p);
+        return err != STRADS_OK ? err
+                                : sti_pack_refuse_chunk(p, k, "is damaged");
     }
     const uint64_t counts_at = sti_get_u32(b + 12);
     if (sti_get_u32(b) != c->cols || sti_get_u32(b + 4) != c->flags ||
@@ -558,16 +565,15 @@ strads_err sti_pack_load(const strads_pack *p, uint64_t k, sti_pack_space *s,
         sti_get_u64(b + 48) != c->next_row || !find_parts(c, b, parts) ||
         !take_column_counts(c, b + counts_at, parts->values,
                             sti_get_u64(b + 40), s))
-        return refuse_chunk(p, k, "contradicts itself");
+        return sti_pack_refuse_chunk(p, k, "contradicts itself");
     return STRADS_OK;
 }
 
-/* Decodes codes of which some are skips: all bits set, rows without an
- * entry. */
-static uint64_t unpack_skips(const uint8_t *codes, uint64_t n, uint64_t skips,
-                             unsigned bits, sti_unpack_range range,
-                             uint32_t *row)
+uint64_t sti_unpack_codes(const uint8_t *codes, uint64_t n, uint64_t skips,
+                          unsigned bits, sti_unpack_range range, uint32_t *row)
 {
+    if (skips == 0)
+        return sti_unpack_best()(codes, n, bits, range, row);
     const uint32_t skip = (UINT32_C(1) << bits) - 1;
     uint64_t next = range.next, found = 0;
     for (uint64_t k = 0, bit = 0; k < n + skips; k++, bit += bits) {
@@ -586,7 +592,6 @@ static uint64_t unpack_skips(const uint8_t *codes, uint64_t n, uint64_t skips,
 static bool decode_rows(const strads_pack *p, const sti_pack_chunk *c,
                         sti_pack_space *s, const sti_pack_parts *parts)
 {
-    sti_unpack_rows *const unpack = sti_unpack_best();
     const uint8_t *at = parts->gaps;
     const sti_unpack_range range = {c->next_row, p->rows};
     for (uint32_t j = 0; j < c->cols; j++) {
@@ -596,11 +601,8 @@ static bool decode_rows(const strads_pack *p, const sti_pack_chunk *c,
             (parts->bits == 0 && s->skips[j] > 0))
             return false;
         uint32_t *const row = s->row + s->start[j];
-        const uint64_t next =
-            s->skips[j] == 0
-                ? unpack(at, n, parts->bits, range, row)
-                : unpack_skips(at, n, s->skips[j], parts->bits, range, row);
-        if (next == STI_UNPACK_BAD)
+        if (sti_unpack_codes(at, n, s->skips[j], parts->bits, range, row) ==
+            STI_UNPACK_BAD)
             return false;
         at += bytes;
     }
@@ -654,7 +656,7 @@ strads_err sti_pack_decode(const strads_pack *p, uint64_t k, sti_pack_space *s,
     const sti_pack_chunk *c = &p->chunk[k];
     return decode_rows(p, c, s, parts) && decode_values(c, s, parts)
                ? STRADS_OK
-               : refuse_chunk(p, k, "has rows or values out of range");
+               : sti_pack_refuse_chunk(p, k, "has rows or values out of range");
 }
 
 /* ---- the public functions of columns ------------------------------------- */

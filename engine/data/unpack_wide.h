@@ -101,8 +101,9 @@ static inline lane_places find_places(unsigned bits)
 
 /* A register spans less than 2^30 rows, so a row that wraps around is below the
  * one before, and the last lane alone shows that all rows are in range. */
-static uint64_t unpack_wide(const uint8_t *codes, uint64_t n, unsigned bits,
-                            sti_unpack_range range, uint32_t *row)
+static inline uint64_t unpack_wide(const uint8_t *codes, uint64_t n,
+                                   unsigned bits, sti_unpack_range range,
+                                   uint32_t *row)
 {
     const lane_places p = find_places(bits);
     const lanes place = lanes_load(p.byte), shift = lanes_load(p.shift);

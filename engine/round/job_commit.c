@@ -483,7 +483,7 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
     const uint32_t changed = err ? 0 : count_changed(commit);
     if (!err)
         err = store_change(job, commit, changed);
-    if (!err)
+    if (!err && !job->run->program->no_policy)
         err = set_block_priorities(job, commit, changed);
     if (!err && phase->result == STRADS_RESULT_WORKERS)
         err = queue_result(job, commit);
@@ -491,7 +491,8 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
         job->coordinates += commit->block.n;
     else
         job->coordinates_other += count_updates(job, commit, changed);
-    job->coordinates_other += job->n_also;
+    if (!job->run->program->no_policy)
+        job->coordinates_other += job->n_also;
     return err;
 }
 

@@ -136,10 +136,10 @@ strads_err sti_job_begin(sti_run *run, sti_begin_job *job)
                                   &run->state);
     }
     run->begun = !err;
-    if (!err)
+    if (!err && !run->program->no_policy)
         err = sti_job_weigh(run, 0, (uint32_t)run->shape.parameters,
                             &run->weight);
-    if (!err && run->program->owned)
+    if (!err && run->program->owned && !run->program->no_policy)
         err = sti_owned_open(run, &run->owned);
     if (!err)
         err = checkpoint ? load_checkpoint(run, checkpoint, job)
@@ -300,6 +300,10 @@ strads_err strads_turn_policy(strads_turn *turn, uint32_t phase)
 {
     sti_schedule_job *job = turn->engine;
     strads_err err = check_phase(job->run, phase);
+    if (!err && job->run->program->no_policy)
+        err = strads_fail(STRADS_EPROGRAM,
+                          "schedule asks the policy for blocks, but the "
+                          "program has no_policy: leave no_policy out");
     if (!err && turn->ends)
         err = strads_fail(STRADS_ESTATE,
                           "schedule asks the policy for blocks after the "

@@ -208,6 +208,9 @@ static const char *contradiction(const strads_program *p)
     if (!p->n_phases && !p->aggregate)
         return "has an update, but no aggregate that would change a "
                "parameter: add aggregate, which fills commit->change";
+    if (p->no_policy && !p->schedule)
+        return "has no_policy, but no schedule to choose instead: leave "
+               "no_policy out";
     if (p->finalises && !p->schedule)
         return "finalises, but has no schedule to do it: leave finalises out";
     if (p->pooled && !p->owned)

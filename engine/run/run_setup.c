@@ -401,8 +401,9 @@ static strads_err check_share(const sti_run *run, uint32_t partition)
                            "the data was cut into %u partitions, the run has "
                            "%u: give both the same number",
                            share->partitions, run->partitions);
-    if (((layout & STRADS_LAYOUT_ROWS) && !share->by_row.start) ||
-        (((layout & STRADS_LAYOUT_COLS) || !layout) && !share->by_col.start))
+    if (!share->pack &&
+        (((layout & STRADS_LAYOUT_ROWS) && !share->by_row.start) ||
+         (((layout & STRADS_LAYOUT_COLS) || !layout) && !share->by_col.start)))
         return strads_fail(STRADS_EINVAL,
                            "the data was read without an orientation that "
                            "program %s needs: read it with the program's "
@@ -570,6 +571,7 @@ void sti_run_cut_as(const strads_program *program, const void *config,
         program->named_labels(config ? config : program->defaults);
     if (program->values)
         cut->values = program->values;
+    cut->packed = program->packed;
     if (program->grid)
         cut->grid_cols = program->grid(config ? config : program->defaults);
 }

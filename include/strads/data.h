@@ -121,6 +121,12 @@ typedef struct strads_share {
      * of a name. NULL: labels are numbers. */
     const strads_names *label_names;
     const double *weight; /* [as label]; see strads_data_weigh */
+    /* The pack that holds the columns `cols`, bounds of strads_pack_cut, if the
+     * data set stays packed (`packed`): both orientations are then empty.
+     * Otherwise NULL. */
+    const struct strads_pack *pack;
+    bool pack_exceeds; /* the pack is larger than the memory that the options
+                          allow: read it past the page cache */
 } strads_share;
 
 /* Simple loops over lines, for programs without kernels of their own. `v` is
@@ -259,6 +265,10 @@ typedef struct strads_data_options {
         *text_column; /* text: the path is a table (as with `target`), and
                       this column has a document in each row. NULL: see
                       STRADS_KIND_TEXT */
+    /* With the split COLS: a file that is a pack stays packed. Shares then have
+     * no entries, but the pack and a range of its columns, and
+     * strads_data_col_nnz is 0. */
+    bool packed;
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 10000
@@ -378,6 +388,12 @@ STRADS_API uint32_t strads_data_row_nnz(const strads_data *data, uint64_t i);
 
 /* Returns K, the number of partitions. */
 STRADS_API uint32_t strads_data_partitions(const strads_data *data);
+
+/* Returns the columns of a partition under STRADS_SPLIT_COLS, also if this
+ * process does not keep it; otherwise, and if there is no such partition,
+ * empty. */
+STRADS_API strads_range strads_data_part_cols(const strads_data *data,
+                                              uint32_t partition);
 
 /* Returns the rows of a partition, also if this process does not keep it. Empty
  * if there is no such partition, and under STRADS_SPLIT_COLS. */

@@ -74,6 +74,9 @@ typedef struct strads_glm_options {
      * coefficients; must outlive the run. NULL: the best b for coefficients of
      * 0. */
     const double *start_intercept;
+    /* "auto", "rows" or "columns": which program `strads lasso train` runs. NULL:
+     * "auto". */
+    const char *cut;
 } strads_glm_options;
 
 /* The program: name "glm". Parameters: one for each column, then b with an

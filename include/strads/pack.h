@@ -88,6 +88,13 @@ STRADS_API strads_err strads_pack_write(const strads_data *data,
                                         const strads_pack_options *options,
                                         strads_pack_result *result);
 
+/* Returns whether the file is a pack, of any version. */
+STRADS_API bool strads_pack_is(const char *path);
+
+/* Returns whether the file is a pack whose entries, read as columns, need more
+ * than `memory` bytes (0: the free memory). Any thread. */
+STRADS_API bool strads_pack_exceeds(const char *path, uint64_t memory);
+
 /* An open pack. Immutable; any number of threads may use it. */
 typedef struct strads_pack strads_pack;
 
@@ -130,6 +137,61 @@ STRADS_API const double *strads_pack_labels(const strads_pack *pack);
 STRADS_API const double *strads_pack_weights(const strads_pack *pack);
 STRADS_API const strads_names *strads_pack_label_names(const strads_pack *pack);
 STRADS_API const strads_names *strads_pack_col_names(const strads_pack *pack);
+
+/* ---- one chunk after the other ------------------------------------------- */
+
+/* Reads a range of columns again and again in a fixed memory: some chunks of
+ * the file at a time, by a thread of its own that reads ahead. One thread at a
+ * time uses a reader. */
+typedef struct strads_pack_reader strads_pack_reader;
+
+/* Some adjacent columns, or a piece of a long one. Valid until the next call of
+ * strads_pack_reader_next. */
+typedef struct strads_pack_chunk {
+    uint64_t first;        /* the first column; */
+    uint32_t cols;         /* 0: all columns were read */
+    bool continues;        /* its only column began in the chunk before */
+    const uint64_t *start; /* [cols + 1] places of entries, from 0 on */
+    double most;           /* the largest |value|, or more */
+} strads_pack_chunk;
+
+/* Cuts the columns into `parts` ranges of about equal entries at the bounds of
+ * chunks: bounds[parts + 1]. A range may be empty. No column is cut. */
+STRADS_API void strads_pack_cut(const strads_pack *pack, uint32_t parts,
+                                uint64_t *bounds);
+
+/* Opens a reader of columns [begin, end), two bounds of strads_pack_cut.
+ * `direct` reads past the page cache where the system can (for packs larger
+ * than the memory). The pack must outlive the reader. STRADS_EINVAL: the range
+ * is not at bounds of chunks. STRADS_ENOMEM, STRADS_EIO. */
+STRADS_API strads_err strads_pack_reader_open(const strads_pack *pack,
+                                              uint64_t begin, uint64_t end,
+                                              bool direct,
+                                              strads_pack_reader **out);
+
+/* The bytes that a reader of this pack allocates. */
+STRADS_API uint64_t strads_pack_reader_bytes(const strads_pack *pack);
+
+/* Moves to the next chunk. After the last one out->cols is 0, and the next call
+ * begins again. STRADS_EFORMAT: a chunk is damaged; STRADS_EIO. Blocks. */
+STRADS_API strads_err strads_pack_reader_next(strads_pack_reader *reader,
+                                              strads_pack_chunk *out);
+
+/* Computes dot[cols] = x_j'v of all columns of the chunk, in f32; v has a number
+ * for each row and 16 readable ones behind them. STRADS_EFORMAT: a row is out
+ * of range. */
+STRADS_API strads_err strads_pack_reader_dots(strads_pack_reader *reader,
+                                              const float *v, float *dot);
+
+/* Decodes column `first + k` of the chunk to row[] and value[], start[k + 1] -
+ * start[k] of them, exact. Columns of a chunk are asked for in ascending order.
+ * STRADS_EFORMAT. */
+STRADS_API strads_err strads_pack_reader_column(strads_pack_reader *reader,
+                                                uint32_t k, uint32_t *row,
+                                                double *value);
+
+/* NULL is allowed. */
+STRADS_API void strads_pack_reader_close(strads_pack_reader *reader);
 
 #ifdef __cplusplus
 }

@@ -411,6 +411,14 @@ typedef struct strads_program {
     /* With the split GRID: the number of column ranges; it divides the number
      * of partitions. NULL: one. Any thread. */
     uint32_t (*grid)(const void *config);
+
+    /* With the split COLS: a file that is a pack stays packed
+     * (strads_data_options.packed), and updates read it chunk by chunk. */
+    bool packed;
+
+    /* `schedule` never asks a policy. The engine then opens none and keeps no
+     * weights and priorities, which saves some 20 bytes a parameter. */
+    bool no_policy;
 } strads_program;
 
 /* Entries with an update cost equal to that of a further partition's round and

@@ -1,0 +1,820 @@
+/* Fits by columns: the computations of a partition. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "columns_parts.h"
+
+/* ---- margins ------------------------------------------------------------- */
+
+strads_err columns_targets(const glm_problem *problem, const double *label,
+                           uint64_t n, double *y)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (uint64_t i = 0; i < n; i++) {
+        y[i] = label[i];
+        low = fmin(low, label[i]);
+        high = fmax(high, label[i]);
+    }
+    if (problem->loss->labels == GLM_COUNTS && low < 0)
+        return strads_fail(STRADS_EINVAL,
+                           "a label is %g; the loss %s expects numbers from 0 "
+                           "up",
+                           low, problem->options.loss);
+    if (problem->loss->labels != GLM_CLASSES)
+        return STRADS_OK;
+    for (uint64_t i = 0; i < n; i++) {
+        if (label[i] != low && label[i] != high)
+            return strads_fail(STRADS_EINVAL,
+                               "the labels %g, %g and %g are three classes; a "
+                               "fit by columns is for two: leave --cut out",
+                               low, label[i], high);
+        y[i] = label[i] == high ? 1 : -1;
+    }
+    return low < high
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "all labels are %g; expected two classes", low);
+}
+
+double columns_intercept(const glm_problem *problem, const double *y,
+                         const double *c, const double *margin, uint64_t n,
+                         double b, double *z, double *r, double *h)
+{
+    enum { STEPS = 50 };
+    const glm_rows rows = {n, y, c, z};
+    for (int step = 0;; step++) {
+        for (uint64_t i = 0; i < n; i++)
+            z[i] = margin[i] + b;
+        (void)problem->loss->evaluate(&rows, problem->p, r, h);
+        if (!problem->options.intercept || step == STEPS)
+            return b;
+        double slope = 0, curve = 0, size = 0;
+        for (uint64_t i = 0; i < n; i++) {
+            slope += r[i];
+            curve += h[i];
+            size += fabs(r[i]);
+        }
+        if (!(curve > 0) || fabs(slope) <= 1e-15 * size)
+            return b;
+        const double next = b + slope / curve;
+        if (next == b)
+            return b;
+        b = next;
+    }
+}
+
+/* Makes z, r and h those of the margins; returns b. With an intercept, the mean
+ * of r that rounding leaves goes as well. */
+static double evaluate_rows(columns_local *l, const double *margin, double from)
+{
+    const double b = columns_intercept(&l->problem, l->y, l->c, margin, l->rows,
+                                       from, l->z, l->r, l->h);
+    double sum = 0, square = 0;
+    for (uint64_t i = 0; l->problem.options.intercept && i < l->rows; i++)
+        sum += l->r[i];
+    for (uint64_t i = 0; i < l->rows; i++) {
+        l->r[i] -= sum / (double)l->rows;
+        l->narrow[i] = (float)l->r[i];
+        square += l->r[i] * l->r[i];
+    }
+    l->norm = sqrt(square);
+    return b;
+}
+
+static void refresh_rows(columns_local *l)
+{
+    if (!l->fresh)
+        l->b = evaluate_rows(l, l->margin, l->b);
+    l->fresh = true;
+}
+
+strads_err columns_refresh(strads_task *task, const strads_change *change,
+                           uint32_t n)
+{
+    columns_local *l = task->local;
+    for (; n > 0; n--, change++)
+        for (uint32_t k = 0; k < change->n; k++) {
+            const uint32_t param = change->param[k];
+            if (param < l->columns)
+                continue;
+            if (param - l->columns < l->rows)
+                l->margin[param - l->columns] += change->change[k];
+            else
+                l->b += change->change[k];
+            l->fresh = false;
+        }
+    return STRADS_OK;
+}
+
+/* ---- kept columns -------------------------------------------------------- */
+
+static void free_kept(columns_kept *k)
+{
+    free(k->id);
+    free(k->start);
+    free(k->row);
+    free(k->value);
+    free(k->sorted);
+    *k = (columns_kept){0};
+}
+
+static bool grow(void **array, size_t size, uint64_t n)
+{
+    void *more = realloc(*array, size * n);
+    if (more)
+        *array = more;
+    return more != NULL;
+}
+
+/* Makes room for one more column of n entries. */
+static strads_err reserve_column(columns_kept *k, uint64_t n)
+{
+    bool good = true;
+    if (k->n == k->capacity) {
+        const uint32_t more = k->capacity ? 2 * k->capacity : 1024;
+        good = grow((void **)&k->id, sizeof *k->id, more) &&
+               grow((void **)&k->start, sizeof *k->start, more + 1) &&
+               grow((void **)&k->sorted, sizeof *k->sorted, more);
+        if (good && k->capacity == 0)
+            k->start[0] = 0;
+        k->capacity = good ? more : k->capacity;
+    }
+    if (good && k->nnz + n > k->room) {
+        const uint64_t more = 2 * (k->nnz + n) + 4096;
+        good = grow((void **)&k->row, sizeof *k->row, more) &&
+               grow((void **)&k->value, sizeof *k->value, more);
+        k->room = good ? more : k->room;
+    }
+    return good ? STRADS_OK
+                : strads_fail(STRADS_ENOMEM,
+                              "no memory for %u columns that may be nonzero",
+                              k->n);
+}
+
+/* Ends a column of n entries, which were written behind the others. */
+static void keep_column(columns_kept *k, uint32_t id, uint64_t n)
+{
+    k->id[k->n++] = id;
+    k->nnz += n;
+    k->start[k->n] = k->nnz;
+}
+
+static double kept_dot(const columns_kept *k, uint32_t at, const double *v)
+{
+    double sum = 0;
+    for (uint64_t e = k->start[at]; e < k->start[at + 1]; e++)
+        sum += k->value[e] * v[k->row[e]];
+    return sum;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the places of all columns by their ids. A scan adds columns in
+ * ascending order, so a merge of two runs would do; the sort is as short. */
+static strads_err sort_kept(columns_kept *k)
+{
+    struct pair {
+        uint32_t id, at;
+    } *pair = malloc((k->n + 1) * sizeof *pair);
+    if (!pair)
+        return strads_fail(STRADS_ENOMEM, "no memory to sort %u columns", k->n);
+    for (uint32_t at = 0; at < k->n; at++)
+        pair[at] = (struct pair){k->id[at], at};
+    qsort(pair, k->n, sizeof *pair, compare_ids);
+    for (uint32_t at = 0; at < k->n; at++)
+        k->sorted[at] = pair[at].at;
+    free(pair);
+    return STRADS_OK;
+}
+
+/* The place of a column among the first `sorted` ones; UINT32_MAX: none. */
+static uint32_t find_kept(const columns_kept *k, uint32_t sorted, uint32_t id)
+{
+    uint32_t low = 0, high = sorted;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (k->id[k->sorted[middle]] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < sorted && k->id[k->sorted[low]] == id ? k->sorted[low]
+                                                       : UINT32_MAX;
+}
+
+/* ---- a pass over all columns --------------------------------------------- */
+
+/* A pass over all columns. It gives those with slopes that may reach the
+ * threshold to `take`: their entries lie behind the last ones of `kept`. */
+typedef struct column_pass {
+    columns_local *local;
+    double threshold; /* columns surely below it are skipped */
+    strads_err (*take)(struct column_pass *pass, uint32_t id, uint64_t n);
+    columns_scanned *head;
+    columns_found *found;
+    double l1;
+    uint32_t known; /* columns that were kept before the pass */
+    /* Of COLUMNS_MARGINS: the columns to fetch, ascending. */
+    const uint32_t *wanted;
+    uint32_t n_wanted, next_wanted;
+} column_pass;
+
+/* The error of a product in f32 of n entries of at most `most`: n / 8 + 16
+ * roundings follow each other at most, of terms with the sum |x| |r|. */
+static double narrow_error(const column_pass *pass, double n, double most)
+{
+    return 0x1p-23 * (n / 8 + 18) * most * sqrt(n) * pass->local->norm;
+}
+
+static bool is_wanted(column_pass *pass, uint32_t id)
+{
+    while (pass->next_wanted < pass->n_wanted &&
+           pass->wanted[pass->next_wanted] < id)
+        pass->next_wanted++;
+    return pass->next_wanted < pass->n_wanted &&
+           pass->wanted[pass->next_wanted] == id;
+}
+
+/* Takes the column that was collected piece by piece. */
+static strads_err end_pending(column_pass *pass)
+{
+    columns_local *l = pass->local;
+    columns_kept *p = &l->pending;
+    if (p->n == 0)
+        return STRADS_OK;
+    const uint32_t id = p->id[0];
+    p->n = 0;
+    if (pass->wanted && !is_wanted(pass, id))
+        return STRADS_OK;
+    strads_err err = reserve_column(&l->kept, p->nnz);
+    if (err)
+        return err;
+    if (p->nnz > 0) {
+        memcpy(l->kept.row + l->kept.nnz, p->row, p->nnz * sizeof *p->row);
+        memcpy(l->kept.value + l->kept.nnz, p->value,
+               p->nnz * sizeof *p->value);
+    }
+    return pass->take(pass, id, p->nnz);
+}
+
+/* Adds the chunk's column k to the pending one. */
+static strads_err add_pending(columns_local *l, const strads_pack_chunk *chunk,
+                              uint32_t k)
+{
+    columns_kept *p = &l->pending;
+    const uint64_t n = chunk->start[k + 1] - chunk->start[k];
+    if (p->n == 0)
+        p->nnz = 0;
+    strads_err err = STRADS_OK;
+    if (p->n == 0) {
+        err = reserve_column(p, n);
+        if (!err)
+            p->id[p->n++] = (uint32_t)(chunk->first + k);
+    } else if (p->nnz + n > p->room) {
+        p->n = p->capacity; /* room for entries alone */
+        p->n--;
+        err = reserve_column(p, n);
+        p->n = 1;
+    }
+    if (!err)
+        err = strads_pack_reader_column(l->reader, k, p->row + p->nnz,
+                                        p->value + p->nnz);
+    p->nnz += n;
+    return err;
+}
+
+/* Takes the chunk's column k: unpacks it behind the kept ones. */
+static strads_err take_packed(column_pass *pass, const strads_pack_chunk *chunk,
+                              uint32_t k)
+{
+    columns_local *l = pass->local;
+    const uint64_t n = chunk->start[k + 1] - chunk->start[k];
+    strads_err err = reserve_column(&l->kept, n);
+    if (!err)
+        err = strads_pack_reader_column(l->reader, k, l->kept.row + l->kept.nnz,
+                                        l->kept.value + l->kept.nnz);
+    return err ? err : pass->take(pass, (uint32_t)(chunk->first + k), n);
+}
+
+/* All columns of a chunk but the last one, which may continue. */
+static strads_err pass_chunk(column_pass *pass, const strads_pack_chunk *chunk)
+{
+    columns_local *l = pass->local;
+    const uint32_t n = chunk->cols - 1;
+    strads_err err = STRADS_OK;
+    if (pass->wanted) {
+        for (uint32_t k = 0; k < n && !err; k++)
+            if (is_wanted(pass, (uint32_t)(chunk->first + k)))
+                err = take_packed(pass, chunk, k);
+        return err;
+    }
+    if (l->dots < chunk->cols) {
+        if (!grow((void **)&l->dot, sizeof *l->dot, chunk->cols))
+            return strads_fail(STRADS_ENOMEM, "no memory for a chunk");
+        l->dots = chunk->cols;
+    }
+    err = strads_pack_reader_dots(l->reader, l->narrow, l->dot);
+    uint64_t longest = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint64_t m = chunk->start[k + 1] - chunk->start[k];
+        longest = m > longest ? m : longest;
+    }
+    const double error = narrow_error(pass, (double)longest, chunk->most);
+    for (uint32_t k = 0; k < n && !err; k++) {
+        const double size = fabs((double)l->dot[k]);
+        if (size + error < pass->threshold)
+            continue;
+        const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
+        if (size + narrow_error(pass, m, chunk->most) >= pass->threshold)
+            err = take_packed(pass, chunk, k);
+    }
+    return err;
+}
+
+static strads_err pass_pack(column_pass *pass)
+{
+    columns_local *l = pass->local;
+    strads_pack_chunk chunk;
+    strads_err err;
+    l->pending.n = 0;
+    while (!(err = strads_pack_reader_next(l->reader, &chunk)) &&
+           chunk.cols > 0) {
+        if (!chunk.continues)
+            err = end_pending(pass);
+        if (!err && !chunk.continues)
+            err = pass_chunk(pass, &chunk);
+        if (!err)
+            err = add_pending(l, &chunk, chunk.cols - 1);
+        if (err)
+            return err;
+    }
+    return err ? err : end_pending(pass);
+}
+
+static strads_err pass_memory(column_pass *pass, const strads_share *share)
+{
+    columns_local *l = pass->local;
+    const strads_sparse *x = &share->by_col;
+    for (uint64_t k = 0; k < x->lines; k++) {
+        const uint32_t id = (uint32_t)(share->cols.begin + k);
+        const uint64_t first = x->start[k], n = x->start[k + 1] - first;
+        if (pass->wanted
+                ? !is_wanted(pass, id)
+                : fabs(strads_sparse_dot(x, k, l->r)) < pass->threshold)
+            continue;
+        strads_err err = reserve_column(&l->kept, n);
+        if (err)
+            return err;
+        for (uint64_t e = 0; e < n; e++) {
+            l->kept.row[l->kept.nnz + e] = x->index[first + e];
+            l->kept.value[l->kept.nnz + e] = strads_sparse_value(x, first + e);
+        }
+        err = pass->take(pass, id, n);
+        if (err)
+            return err;
+    }
+    return STRADS_OK;
+}
+
+static strads_err pass_columns(column_pass *pass, const strads_share *share)
+{
+    return pass->local->reader ? pass_pack(pass) : pass_memory(pass, share);
+}
+
+/* ---- a scan -------------------------------------------------------------- */
+
+size_t columns_partial_scan(const strads_task *task)
+{
+    const uint64_t columns = task->shape->cols;
+    const uint64_t most =
+        columns < COLUMNS_FOUND_MAX ? columns : COLUMNS_FOUND_MAX;
+    return sizeof(columns_scanned) + (size_t)most * sizeof(columns_found);
+}
+
+static double new_slope(const columns_local *l, uint64_t n)
+{
+    const columns_kept *k = &l->kept;
+    double sum = 0;
+    for (uint64_t e = k->nnz; e < k->nnz + n; e++)
+        sum += k->value[e] * l->r[k->row[e]];
+    return sum;
+}
+
+/* Only the largest slope is asked for: what reaches it moves the threshold. */
+static strads_err take_largest(column_pass *pass, uint32_t id, uint64_t n)
+{
+    const double slope = fabs(new_slope(pass->local, n));
+    (void)id;
+    pass->head->largest = fmax(pass->head->largest, slope);
+    pass->threshold = pass->head->largest;
+    return STRADS_OK;
+}
+
+static int compare_slopes(const void *a, const void *b)
+{
+    const double x = fabs(((const columns_found *)a)->slope);
+    const double y = fabs(((const columns_found *)b)->slope);
+    return (x < y) - (x > y);
+}
+
+static int compare_columns(const void *a, const void *b)
+{
+    return compare_ids(&((const columns_found *)a)->column,
+                       &((const columns_found *)b)->column);
+}
+
+/* Keeps the half of the new columns with the steepest slopes. */
+static void drop_flat(column_pass *pass)
+{
+    columns_kept *k = &pass->local->kept;
+    columns_found *found = pass->found;
+    const uint32_t before = (uint32_t)pass->head->n, half = before / 2;
+    qsort(found, before, sizeof *found, compare_slopes);
+    pass->threshold = fabs(found[half].slope);
+    pass->head->threshold = pass->threshold;
+    qsort(found, half, sizeof *found, compare_columns);
+    uint32_t to = pass->known, next = 0;
+    uint64_t nnz = k->start[to];
+    for (uint32_t at = pass->known; at < k->n; at++) {
+        const uint64_t first = k->start[at], n = k->start[at + 1] - first;
+        if (next == half || found[next].column != k->id[at])
+            continue;
+        next++;
+        memmove(k->row + nnz, k->row + first, n * sizeof *k->row);
+        memmove(k->value + nnz, k->value + first, n * sizeof *k->value);
+        k->id[to] = k->id[at];
+        nnz += n;
+        k->start[++to] = nnz;
+    }
+    k->n = to;
+    k->nnz = nnz;
+    pass->head->n = half;
+}
+
+static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
+{
+    columns_local *l = pass->local;
+    const double slope = new_slope(l, n), size = fabs(slope);
+    columns_scanned *head = pass->head;
+    const double over = fmax(size - pass->l1, 0);
+    head->largest = fmax(head->largest, size);
+    head->beyond += over * over;
+    if (size < pass->threshold ||
+        find_kept(&l->kept, pass->known, id) != UINT32_MAX)
+        return STRADS_OK;
+    keep_column(&l->kept, id, n);
+    pass->found[head->n++] = (columns_found){.column = id, .slope = slope};
+    if (head->n == COLUMNS_FOUND_MAX)
+        drop_flat(pass);
+    return STRADS_OK;
+}
+
+strads_err columns_update_scan(strads_task *task)
+{
+    columns_local *l = task->local;
+    columns_scanned *head = (columns_scanned *)(void *)task->partial;
+    const double threshold = task->total[COLUMNS_THRESHOLD];
+    column_pass pass = {.local = l,
+                        .threshold = threshold,
+                        .take = threshold > 0 ? take_candidate : take_largest,
+                        .head = head,
+                        .found = (columns_found *)(void *)(head + 1),
+                        .l1 = task->total[COLUMNS_L1],
+                        .known = l->kept.n};
+    if (threshold > 0) {
+        refresh_rows(l);
+    } else {
+        (void)evaluate_rows(l, l->none, 0);
+        l->fresh = false;
+    }
+    *head = (columns_scanned){.threshold = threshold};
+    strads_err err = pass_columns(&pass, task->share);
+    if (!err)
+        err = sort_kept(&l->kept);
+    task->partial_bytes =
+        sizeof *head + (size_t)head->n * sizeof(columns_found);
+    return err;
+}
+
+/* ---- columns of a block -------------------------------------------------- */
+
+size_t columns_partial_block(const strads_task *task)
+{
+    return COLUMNS_NUMBERS + (size_t)task->shape->rows;
+}
+
+static strads_err take_wanted(column_pass *pass, uint32_t id, uint64_t n)
+{
+    keep_column(&pass->local->kept, id, n);
+    return STRADS_OK;
+}
+
+/* Reads those of the block's columns, which ascend, that this partition lacks,
+ * as after a resume. place[n] is overwritten. */
+static strads_err fetch_block(strads_task *task, uint32_t *place)
+{
+    columns_local *l = task->local;
+    const uint32_t n = task->block.n;
+    uint32_t missing = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t id = strads_block_param(&task->block, k);
+        if (find_kept(&l->kept, l->kept.n, id) == UINT32_MAX)
+            place[missing++] = id;
+    }
+    if (missing == 0)
+        return STRADS_OK;
+    column_pass pass = {.local = l,
+                        .take = take_wanted,
+                        .known = l->kept.n,
+                        .wanted = place,
+                        .n_wanted = missing};
+    const uint32_t before = l->kept.n;
+    strads_err err = pass_columns(&pass, task->share);
+    if (!err)
+        err = sort_kept(&l->kept);
+    if (!err && l->kept.n != before + missing)
+        err = strads_fail(STRADS_EFORMAT,
+                          "%u columns of a block are not in this partition",
+                          missing - (l->kept.n - before));
+    return err;
+}
+
+/* An unpacked column of this partition or of a peer. */
+typedef struct column_place {
+    const columns_kept *kept;
+    uint32_t at;
+} column_place;
+
+/* Finds the block's columns, which ascend as partitions do. */
+static strads_err place_block(const strads_task *task, column_place *place)
+{
+    uint32_t peer = 0;
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const uint32_t id = strads_block_param(&task->block, k);
+        while (peer + 1 < task->n_peers &&
+               id >= task->peer[peer].share->cols.end)
+            peer++;
+        const columns_local *holder = task->peer[peer].local;
+        place[k].kept = &holder->kept;
+        place[k].at = find_kept(&holder->kept, holder->kept.n, id);
+        if (place[k].at == UINT32_MAX)
+            return strads_fail(STRADS_EPROGRAM,
+                               "column %u of a block was not unpacked", id);
+    }
+    return STRADS_OK;
+}
+
+static void add_column(const columns_kept *k, uint32_t at, double a, double *v)
+{
+    for (uint64_t e = k->start[at]; e < k->start[at + 1]; e++)
+        v[k->row[e]] += a * k->value[e];
+}
+
+/* X w of the block's columns. */
+strads_err columns_update_margins(strads_task *task)
+{
+    columns_local *l = task->local;
+    const uint32_t n = task->block.n;
+    uint32_t *place = malloc((n + 1) * sizeof *place);
+    strads_err err = place
+                         ? fetch_block(task, place)
+                         : strads_fail(STRADS_ENOMEM, "no memory for a block");
+    for (uint32_t k = 0; k < n && !err; k++)
+        add_column(&l->kept,
+                   find_kept(&l->kept, l->kept.n,
+                             strads_block_param(&task->block, k)),
+                   task->value[k], task->partial + COLUMNS_NUMBERS);
+    free(place);
+    return err;
+}
+
+/* ---- a block's solution -------------------------------------------------- */
+
+/* Coordinate descent on the quadratic model at the margins,
+ *
+ *     sum -r_i v_i + h_i v_i^2 / 2 + penalty,   v = X d + shift,
+ *
+ * where the shift, the change of b, has its best value throughout: with
+ * left_i = r_i - h_i (X d)_i, it is sum left / sum h, and the slope of column j
+ * is x_j'left - shift x_j'h. */
+typedef struct descent {
+    const columns_local *local;
+    const column_place *place; /* [n] */
+    uint32_t n;
+    double l1, l2;
+    double *w;            /* [n] */
+    double *curve, *tilt; /* [n] x'H x less the shift's part, x'h */
+    double *left;         /* [rows] */
+    double sum_left, sum_h;
+    uint64_t updates;
+} descent;
+
+static void begin_descent(descent *d)
+{
+    const columns_local *l = d->local;
+    const bool shifts = l->problem.options.intercept;
+    memcpy(d->left, l->r, l->rows * sizeof *d->left);
+    for (uint64_t i = 0; shifts && i < l->rows; i++) {
+        d->sum_left += l->r[i];
+        d->sum_h += l->h[i];
+    }
+    for (uint32_t j = 0; j < d->n; j++) {
+        const columns_kept *k = d->place[j].kept;
+        const uint32_t at = d->place[j].at;
+        double square = 0, tilt = 0;
+        for (uint64_t e = k->start[at]; e < k->start[at + 1]; e++) {
+            const double hx = l->h[k->row[e]] * k->value[e];
+            square += hx * k->value[e];
+            tilt += hx;
+        }
+        d->tilt[j] = shifts ? tilt : 0;
+        d->curve[j] = shifts && d->sum_h > 0
+                          ? fmax(square - tilt * tilt / d->sum_h, 0)
+                          : square;
+    }
+}
+
+static double shift_of(const descent *d)
+{
+    return d->sum_h > 0 ? d->sum_left / d->sum_h : 0;
+}
+
+static double slope_of(const descent *d, uint32_t j)
+{
+    return kept_dot(d->place[j].kept, d->place[j].at, d->left) -
+           shift_of(d) * d->tilt[j];
+}
+
+/* Minimises along column j; returns the gain, a (change)^2. */
+static double descend_column(descent *d, uint32_t j)
+{
+    const columns_local *l = d->local;
+    const columns_kept *k = d->place[j].kept;
+    const uint32_t at = d->place[j].at;
+    const double a = d->curve[j], slope = slope_of(d, j);
+    const double to = columns_step(a * d->w[j] + slope, a, d->l1, d->l2);
+    const double move = to - d->w[j];
+    if (move == 0)
+        return 0;
+    d->w[j] = to;
+    d->updates++;
+    for (uint64_t e = k->start[at]; e < k->start[at + 1]; e++) {
+        const uint32_t i = k->row[e];
+        d->left[i] -= move * l->h[i] * k->value[e];
+    }
+    d->sum_left -= move * d->tilt[j];
+    return a * move * move;
+}
+
+/* Sweeps over all columns, and over the nonzero ones in between, until a sweep
+ * of all gains a thousandth of the first. */
+static void descend(descent *d)
+{
+    enum { SWEEPS = 8, INNER = 24 };
+    double first = 0;
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        double gain = 0;
+        for (uint32_t j = 0; j < d->n; j++)
+            gain += descend_column(d, j);
+        first = sweep == 0 ? gain : first;
+        if (gain <= 1e-3 * first || gain == 0)
+            return;
+        for (int inner = 0; inner < INNER; inner++) {
+            double more = 0;
+            for (uint32_t j = 0; j < d->n; j++)
+                if (d->w[j] != 0)
+                    more += descend_column(d, j);
+            if (more <= .05 * gain)
+                break;
+        }
+    }
+}
+
+static void describe_start(const descent *d, double *out)
+{
+    for (uint32_t j = 0; j < d->n; j++) {
+        const double slope = slope_of(d, j);
+        const double over = fmax(fabs(slope) - d->l1, 0);
+        out[COLUMNS_LARGEST] = fmax(out[COLUMNS_LARGEST], fabs(slope));
+        out[COLUMNS_BEYOND] += over * over;
+    }
+}
+
+static strads_err solve_block(strads_task *task, column_place *place,
+                              double *numbers)
+{
+    columns_local *l = task->local;
+    const uint32_t n = task->block.n;
+    double *out = task->partial, *margin = out + COLUMNS_NUMBERS;
+    strads_err err = place_block(task, place);
+    if (err)
+        return err;
+    refresh_rows(l);
+    descent d = {.local = l,
+                 .place = place,
+                 .n = n,
+                 .l1 = task->total[COLUMNS_L1],
+                 .l2 = task->total[COLUMNS_L2],
+                 .w = numbers,
+                 .curve = numbers + n,
+                 .tilt = numbers + 2 * (size_t)n,
+                 .left = l->left};
+    memcpy(d.w, task->value, n * sizeof *d.w);
+    begin_descent(&d);
+    describe_start(&d, out);
+    descend(&d);
+    for (uint32_t j = 0; j < n; j++) {
+        const double move = d.w[j] - task->value[j];
+        out[COLUMNS_L1_CHANGE] += fabs(d.w[j]) - fabs(task->value[j]);
+        out[COLUMNS_CROSS] += task->value[j] * move;
+        out[COLUMNS_MOVED] += move * move;
+        if (move != 0)
+            add_column(place[j].kept, place[j].at, move, margin);
+        task->value[j] = d.w[j];
+    }
+    out[COLUMNS_UPDATES] = (double)d.updates;
+    return STRADS_OK;
+}
+
+strads_err columns_update_solve(strads_task *task)
+{
+    const size_t n = task->block.n;
+    column_place *place = malloc((n + 1) * sizeof *place);
+    double *numbers = malloc((3 * n + 1) * sizeof *numbers);
+    const strads_err err =
+        place && numbers
+            ? solve_block(task, place, numbers)
+            : strads_fail(STRADS_ENOMEM, "no memory for a block of %zu columns",
+                          n);
+    free(place);
+    free(numbers);
+    return err;
+}
+
+/* ---- opening and closing ------------------------------------------------- */
+
+void columns_close(void *local)
+{
+    columns_local *l = local;
+    if (!l)
+        return;
+    strads_pack_reader_close(l->reader);
+    free_kept(&l->kept);
+    free_kept(&l->pending);
+    free(l->dot);
+    free(l->narrow);
+    free(l->y); /* the other arrays of rows are parts of it */
+    free(l);
+}
+
+static strads_err open_columns(columns_local *l, const strads_task *task)
+{
+    enum { ARRAYS = 8, SLACK = 16 };
+    const strads_share *share = task->share;
+    const uint64_t n = share->rows.end - share->rows.begin;
+    l->rows = n;
+    l->columns = task->shape->cols;
+    l->first = share->cols.begin;
+    if (!share->label)
+        return strads_fail(STRADS_EINVAL, "the data has no labels to fit");
+    if (share->weight)
+        return strads_fail(STRADS_EINVAL,
+                           "a fit by columns gives all rows the same weight: "
+                           "leave --cut or the weights out");
+    l->y = calloc(n * ARRAYS + 1, sizeof *l->y);
+    l->narrow = calloc(n + SLACK, sizeof *l->narrow);
+    if (!l->y || !l->narrow)
+        return strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
+                           (unsigned long long)n);
+    double **const array[ARRAYS - 1] = {&l->c, &l->margin, &l->z,   &l->r,
+                                        &l->h, &l->left,   &l->none};
+    for (int k = 0; k + 1 < ARRAYS; k++)
+        *array[k] = l->y + (uint64_t)(k + 1) * n;
+    for (uint64_t i = 0; i < n; i++)
+        l->c[i] = 1;
+    strads_err err = columns_targets(&l->problem, share->label, n, l->y);
+    if (!err && share->pack)
+        err = strads_pack_reader_open(share->pack, share->cols.begin,
+                                      share->cols.end, share->pack_exceeds,
+                                      &l->reader);
+    return err;
+}
+
+strads_err columns_open(const glm_problem *problem, const strads_task *task,
+                        void **local)
+{
+    columns_local *l = calloc(1, sizeof *l);
+    if (!l)
+        return strads_fail(STRADS_ENOMEM, "no memory for a partition");
+    l->problem = *problem;
+    const strads_err err = open_columns(l, task);
+    if (err)
+        columns_close(l);
+    else
+        *local = l;
+    return err;
+}

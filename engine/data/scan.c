@@ -1,0 +1,32 @@
+/* The portable scan of packed columns, and the choice among all of them. */
+#include "engine/data/scan.h"
+
+#include <stddef.h>
+
+#include "engine/data/scan_slow.h"
+#include "strads/version.h"
+
+bool sti_scan_portable(const sti_scan_chunk *c, const float *v, float *dot)
+{
+    const uint8_t *gaps = c->gaps;
+    for (uint32_t j = 0; j < c->cols; j++) {
+        const uint64_t codes = c->start[j + 1] - c->start[j] + c->skips[j];
+        scan_place at = {.next = c->next_row, .entry = c->start[j]};
+        if (!scan_codes(c, gaps, 0, codes, c->start[j + 1], &at, v) ||
+            at.entry != c->start[j + 1])
+            return false;
+        dot[j] = at.sum;
+        gaps += (codes * c->bits + 7) / 8;
+    }
+    return true;
+}
+
+sti_scan_columns *sti_scan_best(void)
+{
+    sti_scan_columns *best = NULL;
+    if (strads_kernels() >= STRADS_KERNELS_AVX512)
+        best = sti_scan_avx512();
+    if (best == NULL && strads_kernels() >= STRADS_KERNELS_AVX2)
+        best = sti_scan_avx2();
+    return best != NULL ? best : sti_scan_portable;
+}

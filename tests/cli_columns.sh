@@ -1,0 +1,90 @@
+#!/bin/sh
+# strads lasso train --cut columns: in memory and from packs, whole and larger
+# than the memory allowed; several processes, checkpoints, kills, bad packs.
+# shellcheck disable=SC2086 # lists of words
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+cp "$year_train" year.svm
+gives 0 data pack year.svm --output year.pack
+common="--lambda-ratio 0.05 --tolerance 1e-9"
+
+# The optimum of the program by rows, and a model that predicts.
+gives 0 lasso train year.svm $common --cut rows --model rows.json
+gives 0 lasso train year.svm $common --cut columns --model memory.json
+says err "solved by columns: " "100 % of " "coordinate updates by workers"
+gives 0 lasso train year.pack $common --cut columns --model pack.json
+same_bits "a pack and memory" memory.json pack.json
+python3 - rows.json pack.json <<'END' || fail "other optima"
+import json, sys
+a, b = (json.load(open(name)) for name in sys.argv[1:])
+assert abs(a["fit"]["objective"] / b["fit"]["objective"] - 1) < 1e-8
+assert a["coefficients"]["index"] == b["coefficients"]["index"]
+for x, y in zip(a["coefficients"]["value"], b["coefficients"]["value"]):
+    assert abs(x - y) < 1e-5 * (1 + abs(x)), (x, y)
+assert abs(a["intercept"] - b["intercept"]) < 1e-5
+END
+gives 0 lasso predict pack.json "$year_test"
+gives 0 lasso evaluate pack.json "$year_test"
+gives 0 lasso show pack.json
+gives 0 lasso train year.pack $common --cut columns --l1-ratio 0.5 \
+    --no-intercept --model net.json
+gives 0 lasso train year.pack $common --cut rows --l1-ratio 0.5 \
+    --no-intercept --model net_rows.json
+near "$(member net.json objective)" "$(member net_rows.json objective)" 1e-8 "the elastic net"
+
+# A start near the end, and one with other columns.
+gives 0 lasso train year.pack $common --cut columns --start pack.json \
+    --model again.json
+near "$(member again.json objective)" "$(member pack.json objective)" 1e-8 "a start"
+
+# By itself where the entries do not fit the memory, and only there.
+gives 0 lasso train year.pack $common
+says err "strads: lasso on year.pack"
+"$STRADS_BUILD/bench/with_wide" 2000 150000 50 3 wide.pack >out ||
+    fail "no wide pack"
+gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 60M --model small.json
+says err "lasso-columns on wide.pack"
+gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 2G --model large.json
+says err "strads: lasso on wide.pack"
+near "$(member small.json objective)" "$(member large.json objective)" 1e-6 "the wide pack"
+refuses 2 "knows no standardize" lasso train year.pack --cut columns \
+    --standardize
+refuses 2 "rows" lasso train year.svm --cut diagonal
+refuses 2 "needs a lambda above 0" lasso train year.pack --cut columns --lambda 0
+
+# Two processes with half of the columns each have the bits of one with two
+# pools.
+pools="$common --cut columns --partitions 2 --pools 2"
+gives 0 lasso train year.pack $pools --model pools.json
+on_two 0 lasso train year.pack $pools --model two.json
+same_bits "two processes" pools.json two.json
+
+# Ctrl-C keeps the model so far; a checkpoint continues to the same optimum.
+hard="--lambda-ratio 0.001 --tolerance 1e-15 --cut columns"
+interrupts away INT lasso train year.pack $hard
+start cut lasso train year.pack $hard --checkpoint points \
+    --checkpoint-every 0.05 --model cut.json --log cut.jsonl
+until_there '"event": "round"' cut.jsonl 3
+sleep 0.2
+kill -TERM "$child"
+ends cut "$child" 130
+gives 0 lasso train year.pack --lambda-ratio 0.001 --tolerance 0.01 \
+    --cut columns --resume points --model resumed.json
+gives 0 lasso train year.pack --lambda-ratio 0.001 --cut rows \
+    --model straight.json
+near "$(member resumed.json objective)" "$(member straight.json objective)" 0.01 "a resumed fit"
+
+# Damage is found by the chunk that has it, and no model is left.
+python3 - <<'END'
+bytes_ = bytearray(open("wide.pack", "rb").read())
+bytes_[len(bytes_) // 2] ^= 1
+open("damaged.pack", "wb").write(bytes_)
+open("short.pack", "wb").write(bytes_[:len(bytes_) // 2])
+END
+gives 2 lasso train damaged.pack --lambda-ratio 0.2 --cut columns \
+    --model none.json
+says err "damaged.pack: chunk " " is damaged"
+refuses 2 "short.pack" lasso train short.pack --cut columns --model none.json
+[ ! -e none.json ] || fail "a model of a damaged pack"
+finish
