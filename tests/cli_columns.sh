@@ -33,6 +33,30 @@ gives 0 lasso train year.pack $common --cut rows --l1-ratio 0.5 \
     --no-intercept --model net_rows.json
 near "$(member net.json objective)" "$(member net_rows.json objective)" 1e-8 "the elastic net"
 
+# Classes, and other losses.
+cp "$party" party.svm
+gives 0 data pack party.svm --output party.pack
+fit="--lambda-ratio 0.05 --tolerance 1e-9"
+for program in logistic "glm --loss logistic" "glm --loss squared-hinge"; do
+    loss=${program#glm}
+    program=${program%% *}
+    [ "$loss" != "$program" ] || loss=
+    for cut in rows columns; do
+        gives 0 $program train party.pack $loss $fit --cut $cut \
+            --model $cut.json
+    done
+    says err "solved by columns: " "labels "
+    near "$(member columns.json objective)" "$(member rows.json objective)" \
+        1e-8 "$program $loss"
+    gives 0 $program evaluate columns.json party.svm
+    cp out columns.txt
+    gives 0 $program evaluate rows.json party.svm
+    [ "$(grep -i accuracy out)" = "$(grep -i accuracy columns.txt)" ] ||
+        fail "$program $loss: $(cat columns.txt)"
+done
+gives 2 logistic train party.pack --l1-ratio 0 --cut columns
+says err "but l1 and elastic-net"
+
 # A start near the end, and one with other columns.
 gives 0 lasso train year.pack $common --cut columns --start pack.json \
     --model again.json
@@ -48,10 +72,11 @@ says err "lasso-columns on wide.pack"
 gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 2G --model large.json
 says err "strads: lasso on wide.pack"
 near "$(member small.json objective)" "$(member large.json objective)" 1e-6 "the wide pack"
-refuses 2 "knows no standardize" lasso train year.pack --cut columns \
-    --standardize
+gives 2 lasso train year.pack --cut columns --standardize
+says err "a fit by columns has no standardize"
 refuses 2 "rows" lasso train year.svm --cut diagonal
-refuses 2 "needs a lambda above 0" lasso train year.pack --cut columns --lambda 0
+gives 2 lasso train year.pack --cut columns --lambda 0
+says err "needs a lambda above 0"
 
 # Two processes with half of the columns each have the bits of one with two
 # pools.

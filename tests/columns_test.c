@@ -201,6 +201,74 @@ Test(columns, every_fit_has_the_gap_that_it_reports)
         }
 }
 
+/* The objective of a program at its certified end. */
+static double objective_of(const design *d, const strads_program *program,
+                           const strads_glm_options *o, const fit *f)
+{
+    strads_data *data = NULL;
+    strads_result *result = NULL;
+    const strads_data_options cut = {.size = sizeof cut,
+                                     .partitions = f->partitions,
+                                     .split = program->split,
+                                     .packed = f->packed};
+    const strads_columns columns = {d->rows, d->cols,  d->start,
+                                    d->row,  d->value, d->label};
+    const strads_data_options whole = {.size = sizeof whole};
+    const char *path = oracle_path("loss.pack");
+    expect_ok(strads_data_from_columns(&columns, &whole, &data));
+    expect_ok(strads_pack_write(data, path, NULL, NULL));
+    strads_data_free(data);
+    expect_ok(strads_data_read(path, &cut, &data));
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .workers = f->workers,
+                                          .tolerance = 1e-7,
+                                          .time_limit = 60};
+    expect_ok(strads_run(program, o, data, &engine, &result));
+    const strads_progress *end = strads_result_progress(result);
+    cr_assert_eq(strads_result_end(result), STRADS_END_CONVERGED,
+                 "%s, %s, %s, %llu x %llu, intercept %d: %d after %llu rounds, "
+                 "gap %g, objective %g",
+                 program->name, o->loss, o->penalty,
+                 (unsigned long long)d->rows, (unsigned long long)d->cols,
+                 o->intercept, (int)strads_result_end(result),
+                 (unsigned long long)end->round, end->gap, end->objective);
+    const double objective = strads_result_progress(result)->objective;
+    strads_result_free(result);
+    strads_data_free(data);
+    return objective;
+}
+
+/* Of every loss, the optimum of the program by rows, which has oracles of its
+ * own. */
+Test(columns, every_loss_ends_at_the_optimum_by_rows)
+{
+    static const char *const losses[] = {"squared", "logistic", "squared-hinge",
+                                         "poisson", "huber"};
+    static const fit by_rows = {1, 1, 1, false};
+    static const fit fits[] = {{1, 1, 1, true}, {3, 2, 1, true}};
+    for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
+        for (int how = 0; how < 6; how++) {
+            design d = make_design(&shapes[1 + how % 3], 10 * l + (size_t)how);
+            for (uint64_t i = 0; i < d.rows; i++)
+                d.label[i] = l == 1 || l == 2 ? d.label[i] > 7
+                             : l == 3         ? floor(fabs(d.label[i]))
+                                              : d.label[i];
+            const strads_glm_options o = {.loss = losses[l],
+                                          .penalty =
+                                              how < 3 ? "l1" : "elastic-net",
+                                          .lambda_ratio = .1,
+                                          .intercept = how % 2 == 0};
+            const double best =
+                objective_of(&d, &strads_program_glm, &o, &by_rows);
+            for (size_t f = 0; f < sizeof fits / sizeof *fits; f++)
+                cr_expect_float_eq(objective_of(&d, &strads_program_glm_columns,
+                                                &o, &fits[f]),
+                                   best, 1e-6 * best, "%s, options %d, fit %zu",
+                                   losses[l], how, f);
+            free_design(&d);
+        }
+}
+
 /* Bits depend on pools alone. */
 Test(columns, bits_do_not_depend_on_partitions_workers_or_packing)
 {

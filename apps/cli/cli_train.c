@@ -314,9 +314,13 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
     struct stat info;
     char name[64];
     if (asked->instead && j->engine.resume &&
-        sti_checkpoint_find(j->engine.resume, "program", name, sizeof name))
-        return strcmp(name, asked->other->program->name) == 0 ? asked->other
-                                                              : asked;
+        sti_checkpoint_find(j->engine.resume, "program", name, sizeof name)) {
+        for (size_t k = 0; k < sizeof asked->other / sizeof *asked->other; k++)
+            if (asked->other[k] &&
+                strcmp(name, asked->other[k]->program->name) == 0)
+                return asked->other[k];
+        return asked;
+    }
     const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
     const cli_train *other =
         asked->instead && again

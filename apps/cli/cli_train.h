@@ -50,7 +50,7 @@ struct cli_train {
     const cli_train *(*instead)(const void *config,
                                 const strads_engine_options *engine,
                                 const char *path, const strads_data *data);
-    const cli_train *other; /* the program that `instead` may select */
+    const cli_train *other[2]; /* the programs that `instead` may select */
 
     /* A command with more output than a model has a state with options, which
      * begins with a cli_use, and these functions. Each may be NULL. */

@@ -26,6 +26,20 @@ static void describe_lambda(double lambda, double lambda_max)
     }
 }
 
+static bool names_two(const char *classes)
+{
+    const char *comma = classes ? strchr(classes, ',') : NULL;
+    return comma && !strchr(comma + 1, ',');
+}
+
+static void describe_labels(const char *classes, bool softmax)
+{
+    const char *many =
+        softmax ? ": all at once, by softmax" : ": each against the rest";
+    cli_say(false, "labels %s%s", classes,
+            names_two(classes) ? ": the second is positive" : many);
+}
+
 /* All programs except the dual ones have glm's state. */
 static void glm_complete(const void *state, strads_model *model)
 {
@@ -72,6 +86,8 @@ static void columns_describe(const void *state)
     const strads_lasso_options o = strads_columns_resolved(state);
     const strads_columns_work work = strads_columns_worked(state);
     const double all = (double)(work.worker_updates + work.coordinator_updates);
+    if (o.classes)
+        describe_labels(o.classes, false);
     describe_lambda(o.lambda, strads_columns_lambda_max(state));
     cli_say(false,
             "solved by columns: %" PRIu64 " passes over all of them, %" PRIu64
@@ -89,15 +105,39 @@ static const cli_train lasso_columns = {
     .describe = columns_describe,
 };
 
+static const cli_train glm_columns = {
+    .program = &strads_program_glm_columns,
+    .model = "glm",
+    .options = "Loss and penalty:",
+    .resolve = columns_resolve,
+    .complete = columns_complete,
+    .describe = columns_describe,
+};
+
+static bool wants_columns(const char *cut, const strads_engine_options *engine,
+                          const char *path)
+{
+    return cut && strcmp(cut, "auto") != 0
+               ? strcmp(cut, "columns") == 0
+               : strads_pack_exceeds(path, engine->memory);
+}
+
 static const cli_train *lasso_instead(const void *config,
                                       const strads_engine_options *engine,
                                       const char *path, const strads_data *data)
 {
     const strads_lasso_options *o = config;
     (void)data;
-    if (o->cut && strcmp(o->cut, "auto") != 0)
-        return strcmp(o->cut, "columns") == 0 ? &lasso_columns : NULL;
-    return strads_pack_exceeds(path, engine->memory) ? &lasso_columns : NULL;
+    return wants_columns(o->cut, engine, path) ? &lasso_columns : NULL;
+}
+
+static const cli_train *glm_instead(const void *config,
+                                    const strads_engine_options *engine,
+                                    const char *path, const strads_data *data)
+{
+    const strads_glm_options *o = config;
+    (void)data;
+    return wants_columns(o->cut, engine, path) ? &glm_columns : NULL;
 }
 
 static const cli_train lasso_train = {
@@ -107,7 +147,7 @@ static const cli_train lasso_train = {
     .complete = glm_complete,
     .describe = lasso_describe,
     .instead = lasso_instead,
-    .other = &lasso_columns,
+    .other = {&lasso_columns},
 };
 
 static const cli_path lasso_path = {
@@ -136,20 +176,6 @@ static bool logistic_start(void *config, const double *intercepts)
     strads_logistic_options *o = config;
     o->start_intercept = intercepts;
     return true;
-}
-
-static bool names_two(const char *classes)
-{
-    const char *comma = classes ? strchr(classes, ',') : NULL;
-    return comma && !strchr(comma + 1, ',');
-}
-
-static void describe_labels(const char *classes, bool softmax)
-{
-    const char *many =
-        softmax ? ": all at once, by softmax" : ": each against the rest";
-    cli_say(false, "labels %s%s", classes,
-            names_two(classes) ? ": the second is positive" : many);
 }
 
 static void glm_describe(const void *state)
@@ -192,6 +218,24 @@ static const cli_train logistic_dual = {
     .describe = logistic_describe_dual,
 };
 
+static void logistic_resolve_columns(const void *state, void *config)
+{
+    const strads_glm_options o = strads_columns_resolved(state);
+    strads_logistic_options *fit = config;
+    fit->lambda = o.lambda;
+    fit->lambda_ratio = fit->c = 0;
+    fit->classes = o.classes;
+}
+
+static const cli_train logistic_columns = {
+    .program = &strads_program_logistic_columns,
+    .model = "logistic",
+    .options = "Logistic regression:",
+    .resolve = logistic_resolve_columns,
+    .complete = columns_complete,
+    .describe = columns_describe,
+};
+
 /* With several processes and more than two classes, both programs need the
  * labels as an option. */
 static const cli_train *logistic_instead(const void *config,
@@ -199,8 +243,9 @@ static const cli_train *logistic_instead(const void *config,
                                          const char *path,
                                          const strads_data *data)
 {
-    (void)path;
     const strads_logistic_options *o = config;
+    if (wants_columns(o->cut, engine, path))
+        return &logistic_columns;
     bool known = o->classes || engine->nodes < 2;
     return known && strads_logistic_suits_dual(o, data) ? &logistic_dual : NULL;
 }
@@ -213,7 +258,7 @@ static const cli_train logistic_train = {
     .complete = glm_complete,
     .describe = glm_describe,
     .instead = logistic_instead,
-    .other = &logistic_dual,
+    .other = {&logistic_dual, &logistic_columns},
 };
 
 static const cli_path logistic_path = {
@@ -240,6 +285,8 @@ static const cli_train glm_train = {
     .resolve = glm_resolve,
     .complete = glm_complete,
     .describe = glm_describe,
+    .instead = glm_instead,
+    .other = {&glm_columns},
 };
 
 static const cli_path glm_path = {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include <strads/lasso.h>
+#include <strads/logistic.h>
 
 #include "columns_parts.h"
 
@@ -62,6 +63,7 @@ typedef struct columns_state {
     uint64_t nonzeros, scans, updates;
     uint32_t *param; /* [rows + 1] */
     double *change;  /* [rows + 1] */
+    char *classes;   /* text of options.classes, or NULL */
 } columns_state;
 
 static double l1_of(const columns_state *s)
@@ -89,7 +91,7 @@ static void evaluate_margins(columns_state *s)
                              s->z, s->r, s->h);
     s->loss = loss_at(s, s->z, NULL);
     double sum = 0;
-    for (uint64_t i = 0; s->problem.options.intercept && i < s->rows; i++)
+    for (uint64_t i = 0; columns_centre(&s->problem) && i < s->rows; i++)
         sum += s->r[i];
     for (uint64_t i = 0; i < s->rows; i++)
         s->r[i] -= sum / (double)s->rows;
@@ -108,9 +110,11 @@ static double gap_of(const columns_state *s, double primal, double *r,
     const double l1 = l1_of(s), l2 = l2_of(s);
     const double share = l2 > 0 || largest <= l1 ? 1 : l1 / largest;
     const glm_rows rows = {s->rows, s->y, s->c, s->z};
-    double dual = l2 > 0 ? -beyond / (2 * l2) : 0, size = 0;
-    for (uint64_t i = 0; i < s->rows; i++)
+    double dual = l2 > 0 ? -beyond / (2 * l2) : 0, size = 0, off = 0;
+    for (uint64_t i = 0; i < s->rows; i++) {
         size += fabs(r[i] * s->y[i]);
+        off += r[i];
+    }
     if (s->problem.loss->conjugates) {
         dual -= s->problem.loss->conjugates(&rows, share, r);
     } else {
@@ -118,10 +122,11 @@ static double gap_of(const columns_state *s, double primal, double *r,
             dual -= s->problem.loss->conjugate(s->y[i], -share * r[i],
                                                s->problem.p);
     }
-    /* Sums over n rows have rounding errors of about eps sqrt n of their
-     * terms. */
+    /* Sums over n rows have rounding errors of about eps sqrt n of their terms.
+     * What r sums up to, and should not, counts for each unit of b. */
     const double rounding =
-        DBL_EPSILON * (size + primal) * sqrt((double)s->rows);
+        DBL_EPSILON * (size + primal) * sqrt((double)s->rows) +
+        (s->problem.options.intercept ? fabs(off) * (2 * fabs(s->b) + 1) : 0);
     const double excess = primal - dual;
     const double gap = (excess > 0 ? excess : 0) + rounding;
     return isnan(excess) || !(primal > 0) ? (primal == 0 ? 0 : 1)
@@ -278,7 +283,9 @@ static void announce(columns_state *s, strads_commit *commit, double threshold)
 static double wanted_lambda(const columns_state *s)
 {
     const strads_glm_options *o = &s->problem.options;
-    return o->lambda > 0 ? o->lambda : o->lambda_ratio * s->lambda_max;
+    return o->lambda > 0 ? o->lambda
+           : o->c > 0    ? 1 / (o->c * (double)s->rows)
+                         : o->lambda_ratio * s->lambda_max;
 }
 
 /* The next lambda on the way down. */
@@ -433,7 +440,9 @@ static double find_step(columns_state *s, const double *numbers,
         curve += l2_of(s) * numbers[COLUMNS_MOVED];
         return curve > 0 ? fmin(fmax(slope / curve, 0), 1) : slope >= 0;
     }
-    const double now = s->loss + penalty_at(s, numbers, 0);
+    /* Near the minimum the gain of a step is below the rounding of P. */
+    const double now = (s->loss + penalty_at(s, numbers, 0)) *
+                       (1 + DBL_EPSILON * sqrt((double)s->rows));
     double t = 1;
     for (int k = 0; k < HALVINGS; k++, t /= 2)
         if (loss_along(s, d, t) + penalty_at(s, numbers, t) <= now)
@@ -504,10 +513,8 @@ static strads_err objective(void *state, strads_report *report)
 
 /* ---- beginning and end --------------------------------------------------- */
 
-static strads_err shape_columns(const glm_problem *problem,
-                                const strads_data *data, strads_shape *shape)
+static strads_err shape_columns(const strads_data *data, strads_shape *shape)
 {
-    (void)problem;
     shape->parameters = shape->cols + shape->rows + 1;
     shape->coefficients = shape->cols;
     shape->block_max = UINT32_MAX;
@@ -548,6 +555,7 @@ static void end_columns(void *state)
     free(s->candidate);
     free(s->param);
     free(s->change);
+    free(s->classes);
     free(s);
 }
 
@@ -571,13 +579,19 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
         s->c[i] = 1;
     for (uint32_t p = 0; p < s->partitions; p++)
         s->bound[p + 1] = strads_data_part_cols(data, p).end;
-    for (uint32_t p = 0; p < s->partitions; p++)
-        if (strads_data_share(data, p) && strads_data_share(data, p)->label)
-            return columns_targets(&s->problem,
-                                   strads_data_share(data, p)->label, n, s->y);
+    const strads_share *own = NULL;
+    for (uint32_t p = 0; p < s->partitions && !own; p++)
+        own = strads_data_share(data, p);
+    if (own) {
+        const strads_err err =
+            columns_targets(&s->problem, own, s->y, &s->classes);
+        if (s->classes)
+            s->problem.options.classes = s->classes;
+        return err;
+    }
     return strads_fail(STRADS_EINVAL,
-                       "node 0 has no labels to fit: give it columns of data "
-                       "with labels");
+                       "node 0 has no columns: a fit by columns needs some "
+                       "there");
 }
 
 static strads_err begin_columns(const glm_problem *problem,
@@ -630,71 +644,126 @@ static const strads_phase phases[COLUMNS_PHASES] = {
                        .update = columns_update_solve,
                        .aggregate = aggregate_solve}};
 
-#define COLUMNS_PROGRAM(resolve)                                             \
-    static strads_err shape_fit(const void *config, const strads_data *data, \
-                                strads_shape *shape)                         \
-    {                                                                        \
-        glm_problem problem;                                                 \
-        const strads_err err = resolve(config, &problem);                    \
-        return err ? err : shape_columns(&problem, data, shape);             \
-    }                                                                        \
-    static strads_err begin_fit(const void *config, const strads_data *data, \
-                                const strads_shape *shape, void **state)     \
-    {                                                                        \
-        glm_problem problem;                                                 \
-        const strads_err err = resolve(config, &problem);                    \
-        return err ? err : begin_columns(&problem, data, shape, state);      \
-    }                                                                        \
-    static strads_err open_fit(const strads_task *task, void **local)        \
-    {                                                                        \
-        glm_problem problem;                                                 \
-        const strads_err err = resolve(task->config, &problem);              \
-        return err ? err : columns_open(&problem, task, local);              \
-    }
-
-static strads_err resolve_columns(const void *config, glm_problem *out)
+/* Options that the fits by columns lack. */
+static strads_err refuse_options(const glm_problem *p)
 {
-    const strads_err err = glm_lasso_resolve(config, out);
-    const strads_glm_options *o = &out->options;
-    if (err)
-        return err;
-    if (o->lambda == 0 && o->lambda_ratio == 0)
+    const strads_glm_options *o = &p->options;
+    const bool weighs = o->weights || o->row_weight ||
+                        (o->class_weight && *o->class_weight &&
+                         strcmp(o->class_weight, "none") != 0);
+    const char *lacks =
+        o->standardize                              ? "standardize"
+        : weighs                                    ? "weights"
+        : o->lower > -DBL_MAX || o->upper < DBL_MAX ? "positive, lower or upper"
+        : o->offset || o->row_offset                ? "offset"
+        : o->penalty_factors || o->penalty_factor   ? "penalty-factors"
+        : p->loss->joint                            ? "multinomial"
+        : p->penalty != &glm_penalty_l1 &&
+                p->penalty != &glm_penalty_elastic_net
+            ? "penalty but l1 and elastic-net"
+            : NULL;
+    if (lacks)
         return strads_fail(STRADS_EINVAL,
-                           "a fit by columns needs a lambda above 0: leave "
-                           "--cut columns out");
-    if (o->standardize || o->positive || o->weights || o->row_weight)
-        return strads_fail(STRADS_EINVAL,
-                           "a fit by columns knows no standardize, positive "
-                           "or weights: leave --cut columns out, or the "
-                           "option");
-    return STRADS_OK;
+                           "a fit by columns has no %s: leave it out, or --cut "
+                           "columns",
+                           lacks);
+    return o->lambda == 0 && o->lambda_ratio == 0 && o->c == 0
+               ? strads_fail(STRADS_EINVAL,
+                             "a fit by columns needs a lambda above 0: leave "
+                             "--cut columns out")
+               : STRADS_OK;
 }
 
-COLUMNS_PROGRAM(resolve_columns)
+static strads_err resolve_lasso_columns(const void *config, glm_problem *out)
+{
+    const strads_err err = glm_lasso_resolve(config, out);
+    return err ? err : refuse_options(out);
+}
+
+static strads_err resolve_glm_columns(const void *config, glm_problem *out)
+{
+    const strads_err err = glm_options_resolve(config, out);
+    return err ? err : refuse_options(out);
+}
+
+static strads_err resolve_logistic_columns(const void *config, glm_problem *out)
+{
+    const strads_err err = glm_logistic_resolve(config, out);
+    return err ? err : refuse_options(out);
+}
+
+/* The slots of a program with its own way to read options. */
+#define COLUMNS_SLOTS(name, resolve)                                        \
+    static strads_err shape_##name(const void *config,                      \
+                                   const strads_data *data,                 \
+                                   strads_shape *shape)                     \
+    {                                                                       \
+        glm_problem problem;                                                \
+        const strads_err err = resolve(config, &problem);                   \
+        return err ? err : shape_columns(data, shape);                      \
+    }                                                                       \
+    static strads_err begin_##name(const void *config,                      \
+                                   const strads_data *data,                 \
+                                   const strads_shape *shape, void **state) \
+    {                                                                       \
+        glm_problem problem;                                                \
+        const strads_err err = resolve(config, &problem);                   \
+        return err ? err : begin_columns(&problem, data, shape, state);     \
+    }                                                                       \
+    static strads_err open_##name(const strads_task *task, void **local)    \
+    {                                                                       \
+        glm_problem problem;                                                \
+        const strads_err err = resolve(task->config, &problem);             \
+        return err ? err : columns_open(&problem, task, local);             \
+    }
+
+#define COLUMNS_PROGRAM(config_type)                                           \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_COLS,                \
+    .packed = true, .no_policy = true, .owned = owned_columns, .pooled = true, \
+    .config_size = sizeof(config_type), .phases = phases,                      \
+    .n_phases = COLUMNS_PHASES, .end = end_columns, .close = columns_close,    \
+    .refresh = columns_refresh, .schedule = schedule, .objective = objective
+
+COLUMNS_SLOTS(lasso, resolve_lasso_columns)
 
 const strads_program strads_program_lasso_columns = {
-    .size = sizeof(strads_program),
+    COLUMNS_PROGRAM(strads_glm_options),
     .name = "lasso-columns",
     .summary = "the Lasso on data that is cut by columns, or larger than "
                "memory",
-    .split = STRADS_SPLIT_COLS,
-    .packed = true,
-    .no_policy = true,
-    .owned = owned_columns,
-    .pooled = true,
     .options = glm_lasso_option_table,
     .defaults = &glm_lasso_defaults,
-    .config_size = sizeof(strads_glm_options),
-    .phases = phases,
-    .n_phases = COLUMNS_PHASES,
-    .shape = shape_fit,
-    .begin = begin_fit,
-    .end = end_columns,
-    .open = open_fit,
-    .close = columns_close,
-    .refresh = columns_refresh,
-    .schedule = schedule,
-    .objective = objective};
+    .shape = shape_lasso,
+    .begin = begin_lasso,
+    .open = open_lasso};
+
+COLUMNS_SLOTS(logistic, resolve_logistic_columns)
+
+const strads_program strads_program_logistic_columns = {
+    COLUMNS_PROGRAM(strads_logistic_options),
+    .name = "logistic-columns",
+    .summary = "logistic regression with an L1 penalty on data that is cut by "
+               "columns, or larger than memory",
+    .options = glm_logistic_option_table,
+    .defaults = &glm_logistic_defaults,
+    .named_labels = linear_classes_named,
+    .shape = shape_logistic,
+    .begin = begin_logistic,
+    .open = open_logistic};
+
+COLUMNS_SLOTS(glm, resolve_glm_columns)
+
+const strads_program strads_program_glm_columns = {
+    COLUMNS_PROGRAM(strads_glm_options),
+    .name = "glm-columns",
+    .summary = "generalised linear models with an L1 penalty on data that is "
+               "cut by columns, or larger than memory",
+    .options = glm_option_table,
+    .defaults = &glm_defaults,
+    .named_labels = glm_named_labels,
+    .shape = shape_glm,
+    .begin = begin_glm,
+    .open = open_glm};
 
 /* ---- results ------------------------------------------------------------- */
 
@@ -703,7 +772,7 @@ strads_glm_options strads_columns_resolved(const void *state)
     const columns_state *s = state;
     strads_glm_options o = s->problem.options;
     o.lambda = wanted_lambda(s);
-    o.lambda_ratio = 0;
+    o.lambda_ratio = o.c = 0;
     return o;
 }
 

@@ -110,9 +110,18 @@ size_t columns_partial_block(const strads_task *task);
 strads_err columns_update_margins(strads_task *task);
 strads_err columns_update_solve(strads_task *task);
 
-/* Fills in targets of a loss for labels. STRADS_EINVAL, STRADS_EFORMAT. */
-strads_err columns_targets(const glm_problem *problem, const double *label,
-                           uint64_t n, double *y);
+/* Fills in the targets of a share's rows, and the classes as text, which the
+ * caller frees (NULL: not wanted; unchanged if the loss has none). STRADS_EINVAL,
+ * STRADS_EFORMAT, STRADS_ENOMEM. */
+strads_err columns_targets(const glm_problem *problem,
+                           const strads_share *share, double *y, char **text);
+
+/* Whether r has the mean 0, by definition of b: then rounding is removed. Other
+ * losses bound r on one side, which subtraction could leave. */
+static inline bool columns_centre(const glm_problem *problem)
+{
+    return problem->options.intercept && problem->loss->constant;
+}
 
 /* b that minimises sum f(y, margin + b), from b on; z[n] is margin + b then. */
 double columns_intercept(const glm_problem *problem, const double *y,

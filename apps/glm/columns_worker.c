@@ -6,34 +6,52 @@
 
 /* ---- margins ------------------------------------------------------------- */
 
-strads_err columns_targets(const glm_problem *problem, const double *label,
-                           uint64_t n, double *y)
+/* The classes of all rows, which each partition has. */
+static strads_err class_labels(const glm_problem *problem,
+                               const strads_share *share, uint64_t n,
+                               linear_classes *out)
 {
-    double low = INFINITY, high = -INFINITY;
+    linear_survey *labels = malloc(linear_survey_size(1));
+    if (!labels)
+        return strads_fail(STRADS_ENOMEM, "no memory for labels");
+    linear_survey_begin(labels, 1);
+    for (uint64_t i = 0; i < n; i++)
+        linear_survey_add(labels, share->label[i], 1);
+    const strads_err err =
+        glm_classes_of(problem, share->label_names, labels, 1, out);
+    free(labels);
+    return err;
+}
+
+strads_err columns_targets(const glm_problem *problem,
+                           const strads_share *share, double *y, char **text)
+{
+    const uint64_t n = share->rows.end - share->rows.begin;
+    double least = 0;
+    if (!share->label)
+        return strads_fail(STRADS_EINVAL, "the data has no labels to fit");
     for (uint64_t i = 0; i < n; i++) {
-        y[i] = label[i];
-        low = fmin(low, label[i]);
-        high = fmax(high, label[i]);
+        y[i] = share->label[i];
+        least = fmin(least, y[i]);
     }
-    if (problem->loss->labels == GLM_COUNTS && low < 0)
+    if (problem->loss->labels == GLM_COUNTS && least < 0)
         return strads_fail(STRADS_EINVAL,
-                           "a label is %g; the loss %s expects numbers from 0 "
-                           "up",
-                           low, problem->options.loss);
+                           "the loss %s needs counts from 0 up, and a label is "
+                           "%g",
+                           problem->options.loss, least);
     if (problem->loss->labels != GLM_CLASSES)
         return STRADS_OK;
-    for (uint64_t i = 0; i < n; i++) {
-        if (label[i] != low && label[i] != high)
-            return strads_fail(STRADS_EINVAL,
-                               "the labels %g, %g and %g are three classes; a "
-                               "fit by columns is for two: leave --cut out",
-                               low, label[i], high);
-        y[i] = label[i] == high ? 1 : -1;
-    }
-    return low < high
-               ? STRADS_OK
-               : strads_fail(STRADS_EINVAL,
-                             "all labels are %g; expected two classes", low);
+    linear_classes classes;
+    strads_err err = class_labels(problem, share, n, &classes);
+    if (err)
+        return err;
+    const double positive = classes.label[linear_classes_positive(&classes, 0)];
+    for (uint64_t i = 0; i < n; i++)
+        y[i] = share->label[i] == positive ? 1 : -1;
+    if (text)
+        err = linear_classes_write(&classes, share->label_names, text);
+    linear_classes_free(&classes);
+    return err;
 }
 
 double columns_intercept(const glm_problem *problem, const double *y,
@@ -42,6 +60,7 @@ double columns_intercept(const glm_problem *problem, const double *y,
 {
     enum { STEPS = 50 };
     const glm_rows rows = {n, y, c, z};
+    double b_before = b, slope_before = 0;
     for (int step = 0;; step++) {
         for (uint64_t i = 0; i < n; i++)
             z[i] = margin[i] + b;
@@ -56,21 +75,29 @@ double columns_intercept(const glm_problem *problem, const double *y,
         }
         if (!(curve > 0) || fabs(slope) <= 1e-15 * size)
             return b;
+        /* Where h bounds f'' from above, Newton's steps are too short: a secant
+         * knows better. */
+        const double secant =
+            step > 0 ? (slope_before - slope) / (b - b_before) : 0;
+        if (problem->loss->majorises && secant > 0 && secant < curve)
+            curve = secant;
         const double next = b + slope / curve;
         if (next == b)
             return b;
+        b_before = b;
+        slope_before = slope;
         b = next;
     }
 }
 
-/* Makes z, r and h those of the margins; returns b. With an intercept, the mean
- * of r that rounding leaves goes as well. */
+/* Makes z, r and h those of the margins; returns b. With an intercept and a
+ * squared loss, the mean of r that rounding leaves goes as well. */
 static double evaluate_rows(columns_local *l, const double *margin, double from)
 {
     const double b = columns_intercept(&l->problem, l->y, l->c, margin, l->rows,
                                        from, l->z, l->r, l->h);
     double sum = 0, square = 0;
-    for (uint64_t i = 0; l->problem.options.intercept && i < l->rows; i++)
+    for (uint64_t i = 0; columns_centre(&l->problem) && i < l->rows; i++)
         sum += l->r[i];
     for (uint64_t i = 0; i < l->rows; i++) {
         l->r[i] -= sum / (double)l->rows;
@@ -779,8 +806,6 @@ static strads_err open_columns(columns_local *l, const strads_task *task)
     l->rows = n;
     l->columns = task->shape->cols;
     l->first = share->cols.begin;
-    if (!share->label)
-        return strads_fail(STRADS_EINVAL, "the data has no labels to fit");
     if (share->weight)
         return strads_fail(STRADS_EINVAL,
                            "a fit by columns gives all rows the same weight: "
@@ -796,7 +821,7 @@ static strads_err open_columns(columns_local *l, const strads_task *task)
         *array[k] = l->y + (uint64_t)(k + 1) * n;
     for (uint64_t i = 0; i < n; i++)
         l->c[i] = 1;
-    strads_err err = columns_targets(&l->problem, share->label, n, l->y);
+    strads_err err = columns_targets(&l->problem, share, l->y, NULL);
     if (!err && share->pack)
         err = strads_pack_reader_open(share->pack, share->cols.begin,
                                       share->cols.end, share->pack_exceeds,

@@ -30,11 +30,7 @@ const strads_option glm_lasso_option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_glm_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
         strads_glm_options, "lambda as a share of lambda_max (default: 0.01)"),
-    STRADS_OPTION(STRING, strads_glm_options, cut, "cut", "C",
-                  "what workers hold: columns or rows (default: auto, columns "
-                  "of a pack larger than the memory)",
-                  .choices = "auto|rows|columns", .rare = true),
-    ROWS_AFTER_LAMBDA};
+    GLM_OPTION_CUT(strads_glm_options), ROWS_AFTER_LAMBDA};
 
 /* Uses only the options of the table, because other nodes receive only
  * these. */

@@ -29,9 +29,9 @@ strads_glm_options glm_of_classes(const strads_logistic_options *o,
 
 /* ---- a fit --------------------------------------------------------------- */
 
-static const strads_logistic_options defaults = {.l1_ratio = 1};
+const strads_logistic_options glm_logistic_defaults = {.l1_ratio = 1};
 
-static const strads_option option_table[] = {
+const strads_option glm_logistic_option_table[] = {
     LINEAR_OPTION_LAMBDA(strads_logistic_options, "lambda-ratio"),
     LINEAR_OPTION_LAMBDA_RATIO(
         strads_logistic_options,
@@ -46,11 +46,12 @@ static const strads_option option_table[] = {
                   "HOW",
                   "several labels: ovr, one against the rest; softmax (ovr)",
                   .choices = "ovr|softmax"),
+    GLM_OPTION_CUT(strads_logistic_options),
     LINEAR_CLASS_OPTIONS(strads_logistic_options)};
 
-static strads_err resolve_logistic(const void *config, glm_problem *out)
+strads_err glm_logistic_resolve(const void *config, glm_problem *out)
 {
-    const strads_logistic_options *o = config ? config : &defaults;
+    const strads_logistic_options *o = config ? config : &glm_logistic_defaults;
     const char *how = o->multiclass && *o->multiclass ? o->multiclass : "ovr";
     const bool softmax = strcmp(how, "softmax") == 0;
     strads_glm_options fit =
@@ -66,15 +67,15 @@ static strads_err resolve_logistic(const void *config, glm_problem *out)
     return glm_options_resolve(&fit, out);
 }
 
-GLM_FIT(resolve_logistic)
+GLM_FIT(glm_logistic_resolve)
 
 const strads_program strads_program_logistic = {
     GLM_FIT_PROGRAM,
     .name = "logistic",
     .summary = "logistic regression with an L1 or L2 penalty, or both",
-    .options = option_table,
+    .options = glm_logistic_option_table,
     .config_size = sizeof(strads_logistic_options),
-    .defaults = &defaults,
+    .defaults = &glm_logistic_defaults,
     .named_labels = linear_classes_named};
 
 /* ---- a path -------------------------------------------------------------- */

@@ -68,6 +68,7 @@ const strads_option glm_option_table[] = {
     STRADS_OPTION(F64, strads_glm_options, c, "c", "C",
                   "lambda = 1 / (C x sum of weights) (not given)",
                   .max = DBL_MAX, .rare = true),
+    GLM_OPTION_CUT(strads_glm_options),
     ROWS_AFTER_LAMBDA};
 
 _Static_assert(offsetof(strads_glm_path_options, fit) == 0,

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include <strads/glm.h>
+#include <strads/logistic.h>
 #include <strads/svm.h>
 
 #include "apps/kernels/column_kernels.h"
@@ -114,6 +115,13 @@ typedef struct glm_path {
                       "LIST",                                                 \
                       "these lambdas instead: L,L,... or a file of them")
 
+/* Which program the commands lasso, glm and logistic train run. */
+#define GLM_OPTION_CUT(type)                                            \
+    STRADS_OPTION(STRING, type, cut, "cut", "C",                        \
+                  "what workers hold: columns or rows (default: auto, " \
+                  "columns of a pack larger than the memory)",          \
+                  .choices = "auto|rows|columns", .rare = true)
+
 extern const strads_option glm_option_table[], glm_path_option_table[];
 extern const strads_glm_options glm_defaults;
 extern const strads_glm_path_options glm_path_defaults;
@@ -127,6 +135,11 @@ bool glm_named_labels(const void *config);
 extern const strads_option glm_lasso_option_table[];
 extern const strads_glm_options glm_lasso_defaults;
 strads_err glm_lasso_resolve(const void *config, glm_problem *out);
+
+/* Those of logistic regression (glm_logistic.c). */
+extern const strads_option glm_logistic_option_table[];
+extern const strads_logistic_options glm_logistic_defaults;
+strads_err glm_logistic_resolve(const void *config, glm_problem *out);
 
 /* ---- a partition --------------------------------------------------------- */
 

@@ -142,6 +142,29 @@ STRADS_API strads_err strads_glm_cv(const strads_data *data,
                                     strads_cv_point *points, uint32_t *best,
                                     uint32_t *simplest);
 
+/* ---- by columns ---------------------------------------------------------- */
+
+/* The program for data that is cut by columns (STRADS_SPLIT_COLS), in memory or
+ * packed in a file of any size (`packed`): workers hold columns and a copy of
+ * the margins, and only columns that may be nonzero are unpacked. The penalty l1
+ * or elastic-net with a lambda above 0; every loss with two classes or with
+ * numbers; without weights, standardize, bounds, offsets and penalty factors.
+ * Name "glm-columns"; `config` as for "glm". Parameters beyond the columns are
+ * the margins X w and the intercept. */
+extern STRADS_API const strads_program strads_program_glm_columns;
+
+/* Results, from the state that strads_result_state returns; any thread: the
+ * options with lambda filled in, the intercept, lambda_max, and the work done. */
+typedef struct strads_columns_work {
+    uint64_t scans;      /* passes over all columns */
+    uint64_t candidates; /* columns that were unpacked */
+    uint64_t worker_updates, coordinator_updates; /* of coordinates */
+} strads_columns_work;
+STRADS_API strads_glm_options strads_columns_resolved(const void *state);
+STRADS_API const double *strads_columns_intercept(const void *state);
+STRADS_API double strads_columns_lambda_max(const void *state);
+STRADS_API strads_columns_work strads_columns_worked(const void *state);
+
 /* ---- results ------------------------------------------------------------- */
 
 /* Results, from the state that strads_result_state returns; any thread. */

@@ -31,20 +31,9 @@ extern STRADS_API const strads_program strads_program_lasso;
  * packed in a file of any size (`packed`): workers hold columns and a copy of the
  * margins, and only columns that may be nonzero are unpacked. Lambda above 0;
  * without standardize, positive and weights. `config` as for "lasso". Parameters
- * beyond the columns are the margins X w and the intercept. */
+ * beyond the columns are the margins X w and the intercept. Results by
+ * strads_columns_resolved and its neighbours (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_lasso_columns;
-
-/* Results, from the state that strads_result_state returns; any thread: the
- * options with lambda filled in, the intercept, lambda_max, and the work done. */
-typedef struct strads_columns_work {
-    uint64_t scans;      /* passes over all columns */
-    uint64_t candidates; /* columns that were unpacked */
-    uint64_t worker_updates, coordinator_updates; /* of coordinates */
-} strads_columns_work;
-STRADS_API strads_glm_options strads_columns_resolved(const void *state);
-STRADS_API const double *strads_columns_intercept(const void *state);
-STRADS_API double strads_columns_lambda_max(const void *state);
-STRADS_API strads_columns_work strads_columns_worked(const void *state);
 
 /* The program of `strads lasso path`: glm-path (strads/glm.h) with fewer
  * options and the same functions for results and cross-validation. `config`

@@ -59,6 +59,9 @@ typedef struct strads_logistic_options {
                                       the coefficients; must outlive the run.
                                       NULL: the best b for coefficients of 0;
                                       the dual starts at 0 */
+    /* "auto", "rows" or "columns": which program `strads logistic train` runs.
+     * NULL: "auto". */
+    const char *cut;
 } strads_logistic_options;
 
 /* The program: name "logistic". Parameters: one for each column, then b with an
@@ -67,6 +70,11 @@ typedef struct strads_logistic_options {
  * strads_glm_resolved, strads_glm_intercepts and strads_glm_lambda_max
  * (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_logistic;
+
+/* The same for two classes, an L1 penalty or both, and data that is cut by
+ * columns: see strads_program_glm_columns (strads/glm.h). Name
+ * "logistic-columns". */
+extern STRADS_API const strads_program strads_program_logistic_columns;
 
 /* A program for the L2 penalty with a given lambda or c, which solves the dual
  * with a variable for each row: several times faster on sparse data with many
