@@ -25,6 +25,14 @@ for x, y in zip(a["coefficients"]["value"], b["coefficients"]["value"]):
 assert abs(a["intercept"] - b["intercept"]) < 1e-5
 END
 gives 0 lasso predict pack.json "$year_test"
+cp out text.txt
+gives 0 data pack "$year_test" --output test.pack
+gives 0 lasso predict pack.json test.pack
+cmp -s out text.txt || fail "predictions for a pack and for its text differ"
+gives 0 lasso evaluate pack.json "$year_test"
+cp out text.txt
+gives 0 lasso evaluate pack.json test.pack --memory 100M
+cmp -s out text.txt || fail "measures of a pack and of its text differ"
 gives 0 lasso evaluate pack.json "$year_test"
 gives 0 lasso show pack.json
 gives 0 lasso train year.pack $common --cut columns --l1-ratio 0.5 \

@@ -16,6 +16,7 @@
 #include "cli_terminal.h"
 #include "strads/glm.h"
 #include "strads/net.h"
+#include "strads/pack.h"
 
 /* The output that a row's scores are turned into. */
 typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION } what;
@@ -40,7 +41,9 @@ typedef struct linear {
                        * not a glm */
     uint32_t width;   /* scores of a row */
     strads_net *net;  /* a network that computes the scores, or NULL */
-    double *sums;     /* [rows x width], of the network */
+    uint64_t rows;
+    uint64_t entries; /* in the model's columns */
+    double *sums; /* [rows x width], of a network or a pack; otherwise NULL */
     strads_data *data;
     const strads_share *share;
     double *w;         /* [columns x width] */
@@ -104,7 +107,7 @@ static strads_err read_labels(linear *l, const char *path)
  * classes, their difference. */
 static strads_err find_sums(linear *l)
 {
-    const uint64_t rows = l->share->by_row.lines;
+    const uint64_t rows = l->rows;
     const uint32_t k = l->of.n;
     double *p;
     CLI_TRY(cli_reserve(3 * (size_t)l->width, sizeof *l->b, "the sums", &l->b));
@@ -128,7 +131,8 @@ static strads_err make_vectors(linear *l)
 {
     const strads_model *m = l->model;
     const size_t width = m->width;
-    const uint64_t columns = strads_data_cols(l->data);
+    const uint64_t there = strads_data_cols(l->data);
+    const uint64_t columns = there > m->columns ? there : m->columns;
     CLI_TRY(cli_reserve((columns + 1) * width, sizeof *l->w, "the coefficients",
                         &l->w));
     CLI_TRY(cli_reserve(3 * width, sizeof *l->b, "the coefficients", &l->b));
@@ -141,6 +145,61 @@ static strads_err make_vectors(linear *l)
     memcpy(l->b, m->intercepts ? m->intercepts : &m->intercept,
            width * sizeof *l->b);
     return STRADS_OK;
+}
+
+/* Adds the entries of a chunk's columns to the sums. */
+static strads_err add_chunk(linear *l, strads_pack_reader *reader,
+                            const strads_pack_chunk *chunk, uint32_t *row,
+                            double *value)
+{
+    const uint32_t width = l->width;
+    for (uint32_t k = 0; k < chunk->cols; k++) {
+        l->entries += chunk->first + k < l->model->columns
+                          ? chunk->start[k + 1] - chunk->start[k]
+                          : 0;
+        const uint64_t column = chunk->first + k;
+        const double *w = l->w + column * width;
+        bool used = false;
+        for (uint32_t c = 0; column < l->model->columns && c < width; c++)
+            used = used || w[c] != 0;
+        if (!used)
+            continue;
+        CLI_TRY(strads_pack_reader_column(reader, k, row, value));
+        const uint64_t n = chunk->start[k + 1] - chunk->start[k];
+        for (uint64_t e = 0; e < n; e++)
+            for (uint32_t c = 0; c < width; c++)
+                l->sums[(uint64_t)row[e] * width + c] += value[e] * w[c];
+    }
+    return STRADS_OK;
+}
+
+/* Computes the scores of all rows of a pack in one pass over its columns, in a
+ * memory that does not depend on its entries. Each row adds its columns in
+ * ascending order, as for other files. */
+static strads_err sum_pack(linear *l, const char *path)
+{
+    const uint64_t rows = l->rows;
+    strads_pack *pack = NULL;
+    strads_pack_reader *reader = NULL;
+    strads_pack_chunk chunk;
+    uint32_t *row;
+    double *value;
+    CLI_TRY(cli_reserve(rows * l->width + 1, sizeof *l->sums, "the sums",
+                        &l->sums));
+    CLI_TRY(cli_reserve(rows + 1, sizeof *row, "a column", &row));
+    CLI_TRY(cli_reserve(rows + 1, sizeof *value, "a column", &value));
+    for (uint64_t i = 0; i < rows; i++)
+        memcpy(l->sums + i * l->width, l->b, l->width * sizeof *l->b);
+    CLI_TRY(strads_pack_open(path, &pack));
+    const bool direct = strads_pack_exceeds(path, l->use.memory);
+    strads_err err = strads_pack_reader_open(pack, 0, strads_data_cols(l->data),
+                                             direct, &reader);
+    while (!err && !(err = strads_pack_reader_next(reader, &chunk)) &&
+           chunk.cols > 0)
+        err = add_chunk(l, reader, &chunk, row, value);
+    strads_pack_reader_close(reader);
+    strads_pack_free(pack);
+    return err;
 }
 
 /* Numbers names as the model does. Columns that the model lacks take no memory,
@@ -157,13 +216,16 @@ static strads_err read_both(void *state, const char *const *path)
         CLI_TRY(strads_net_from_model(l->model, &l->net));
         columns = strads_net_inputs(l->net);
     }
+    const bool packed = !l->net && strads_pack_is(path[1]);
     const strads_data_options wanted = {
         .size = sizeof wanted,
+        .split = packed ? STRADS_SPLIT_COLS : STRADS_SPLIT_ROWS,
+        .packed = packed,
         .layout = STRADS_LAYOUT_ROWS,
         .memory_limit = l->use.memory,
         .threads = l->use.workers,
-        .min_cols = columns,
-        .most_cols = columns,
+        .min_cols = packed ? 0 : columns,
+        .most_cols = packed ? 0 : columns,
         .labels_path = l->labels_path,
         .named_labels = l->of.n > 0,
         .label_names = l->of.names,
@@ -175,30 +237,37 @@ static strads_err read_both(void *state, const char *const *path)
     cli_cost_tell(l->use.quiet, path[1], &wanted);
     CLI_TRY(strads_data_read(path[1], &wanted, &l->data));
     l->share = strads_data_share(l->data, 0);
+    l->rows = strads_data_rows(l->data);
     if (strads_data_unknown(l->data) > 0) {
         cli_say(l->use.quiet,
                 "fields with a text that the model was not trained on: %" PRIu64
                 "; they are ignored",
                 strads_data_unknown(l->data));
     }
-    if (strads_data_nnz(l->data) == 0 && l->model->n > 0) {
+    l->entries = packed ? 0 : strads_data_nnz(l->data);
+    CLI_TRY(l->net ? find_sums(l) : make_vectors(l));
+    if (packed)
+        CLI_TRY(sum_pack(l, path[1]));
+    if (l->entries == 0 && l->model->n > 0) {
         cli_say(false,
                 "%s: none of its %" PRIu64 " rows has a value in one of the "
                 "model's %" PRIu64
                 " columns; results are those of the intercept alone",
-                path[1], strads_data_rows(l->data), l->model->columns);
+                path[1], l->rows, l->model->columns);
     }
-    return l->net ? find_sums(l) : make_vectors(l);
+    return STRADS_OK;
 }
 
 static void add_up_row(linear *l, uint64_t i)
 {
     const strads_sparse *rows = &l->share->by_row;
     const uint32_t width = l->width;
-    memcpy(l->sum, l->net ? l->sums + i * width : l->b, width * sizeof *l->sum);
+    memcpy(l->sum, l->sums ? l->sums + i * width : l->b,
+           width * sizeof *l->sum);
     if (l->net)
         return;
-    for (uint64_t e = rows->start[i]; e < rows->start[i + 1]; e++) {
+    for (uint64_t e = l->sums ? 0 : rows->start[i];
+         !l->sums && e < rows->start[i + 1]; e++) {
         const double *w = l->w + (size_t)rows->index[e] * width;
         for (uint32_t c = 0; c < width; c++)
             l->sum[c] += rows->f64[e] * w[c];
@@ -345,9 +414,9 @@ static strads_err put_predictions(void *state, FILE *out)
     CLI_TRY(cli_reserve(1, sizeof *h, "a table", &h));
     cli_table t = {.column = h->column,
                    .n = make_heading(l, h),
-                   .rows = l->share->by_row.lines};
+                   .rows = l->rows};
     CLI_TRY(cli_table_begin(&t, &l->use.out, out));
-    for (uint64_t i = 0; i < l->share->by_row.lines; i++) {
+    for (uint64_t i = 0; i < l->rows; i++) {
         add_up_row(l, i);
         put_row(l, &t);
         if (l->share->label)
@@ -450,7 +519,7 @@ static linear_interval interval_of(double value)
 static strads_err take_sums(evaluation *e, const char *data)
 {
     linear *l = &e->l;
-    const uint64_t rows = l->share->label ? l->share->by_row.lines : 0;
+    const uint64_t rows = l->share->label ? l->rows : 0;
     const size_t width = l->width;
     if (rows == 0) {
         return strads_fail(STRADS_EINVAL,
