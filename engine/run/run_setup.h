@@ -74,7 +74,7 @@ void sti_setup_report(void *options, const strads_progress *progress);
 
 /* The part of the `memory` option for code, threads, buffers and mapped text of
  * the process; measured. */
-#define STI_PROCESS_BYTES (UINT64_C(14) << 20)
+#define STI_PROCESS_BYTES (UINT64_C(16) << 20)
 
 /* The bytes that the `memory` option leaves for data, at most the free memory;
  * 0 if it is not set. STRADS_ENOMEM: none. */
