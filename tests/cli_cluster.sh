@@ -126,6 +126,14 @@ until [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ]; do
     [ "$tries" -lt 100 ] || { fail "Slurm: $(cat slurm/*.log)"; break; }
     sleep 0.1
 done
+# A rank that never joins is not waited for forever.
+code=0
+STRADS_RANK=0 STRADS_SIZE=3 STRADS_COORDINATOR=127.0.0.1:$((21000 + $$ % 20000)) \
+    timeout 60 "$STRADS_BIN" $common --gather 0.5 --model alone.json \
+    >out 2>err || code=$?
+[ "$code" -eq 2 ] || fail "a rank that never joins: exit code $code: $(cat err)"
+says err "2 of 3 nodes have not joined in time"
+
 timeout 120 srun -N 1 -n 3 --overcommit "$STRADS_BIN" $common --workers 1 \
     --model srun.json >out 2>err || fail "srun: $(cat err)"
 same_bits "srun" one.json srun.json

@@ -164,6 +164,9 @@ static strads_err take_place(cli_job *j)
                            j->command->name, j->cluster.by, j->cluster.size);
     }
     if (j->cluster.size > 1) {
+        /* A rank that died before it joined must not keep the others. */
+        if (!(j->engine.gather > 0))
+            j->engine.gather = 600;
         j->engine.nodes = j->cluster.size;
         j->engine.listen = j->cluster.url;
     }

@@ -357,7 +357,8 @@ strads_err sti_mesh_gather(sti_mesh *mesh, uint32_t nodes, const char *program,
         err = sti_mesh_await(mesh, short_of ? 0 : until, &a);
         if (err == STRADS_EIO) {
             (void)strads_fail(STRADS_EIO,
-                              "%u of %u nodes have not joined in time",
+                              "%u of %u nodes have not joined in time: see "
+                              "what they print, or wait longer (--gather)",
                               nodes - joined, nodes);
             *out = joined - 1;
             reject_joined(mesh);

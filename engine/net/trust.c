@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* How the tokens in recipes begin (packaging/kubernetes-job.yaml). */
+#define PLACEHOLDER "replace this"
+
 static strads_err take_token(const char *text, const char *where,
                              sti_token *out)
 {
@@ -16,6 +19,12 @@ static strads_err take_token(const char *text, const char *where,
                            "%s: a token of %zu bytes, expected %d to %d: make "
                            "one with `head -c 24 /dev/urandom | base64`",
                            where, size, STI_TOKEN_MIN, STI_TOKEN_MAX);
+    if (strncmp(text, PLACEHOLDER, sizeof PLACEHOLDER - 1) == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: holds the placeholder of a recipe, which "
+                           "everybody can read: replace it by the output of "
+                           "`openssl rand -hex 16`",
+                           where);
     memcpy(out->bytes, text, size);
     out->size = (uint32_t)size;
     return STRADS_OK;

@@ -394,6 +394,9 @@ static void report_missing(const strads_engine *engine, uint32_t joined)
 static strads_err gather_nodes(strads_engine *engine)
 {
     const uint64_t window = (uint64_t)(engine->options.reconnect * 1e9);
+    const uint64_t bound = engine->options.gather > 0
+                               ? (uint64_t)(engine->options.gather * 1e9)
+                               : UINT64_MAX;
     for (;;) {
         const bool first = engine->generation <= 1;
         uint32_t joined = 0;
@@ -405,7 +408,7 @@ static strads_err gather_nodes(strads_engine *engine)
         err = assemble_epoch(engine,
                              !first    ? window
                              : resumes ? RESUME_WINDOWS * window
-                                       : UINT64_MAX,
+                                       : bound,
                              &joined);
         engine->together = !err;
         const bool goes_on =

@@ -201,6 +201,8 @@ typedef struct strads_engine_options {
      * could not be written). Any thread, one call at a time. May be NULL. */
     void (*notice)(void *arg, const char *sentence);
     void *notice_arg;
+    double gather; /* seconds that node 0 waits for the nodes of a run that
+                      begins, then STRADS_EIO; 0: no bound */
 } strads_engine_options;
 
 /* The tables behind the command's common options: those of programs of rounds,
