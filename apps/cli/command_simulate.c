@@ -572,8 +572,9 @@ static strads_err draw_curve(void *arg, FILE *out)
     for (uint32_t k = 0; k < n; k++) {
         x[k] = s->workers[k];
         y[k] = fmax(s->point[k].seconds, 1e-9);
-        time.y.first = fmin(time.y.first, y[k]);
-        time.y.last = fmax(time.y.last, y[k]);
+        /* gcc 12 fails on fmin and fmax here for arm64 */
+        time.y.first = y[k] < time.y.first ? y[k] : time.y.first;
+        time.y.last = y[k] > time.y.last ? y[k] : time.y.last;
     }
     cli_plot_begin(out, 2, s->name);
     cli_plot_frame(&time);

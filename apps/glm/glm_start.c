@@ -474,15 +474,14 @@ size_t glm_moments_size(const strads_task *task)
 static double tell_from_zero(const data_column *x, const double *c,
                              double squares)
 {
-    double most = 0;
-
     if (squares >= DBL_MIN)
         return squares;
     for (uint64_t e = 0; e < x->n; e++) {
         const double v = x->f64 ? x->f64[e] : (double)x->f32[e];
-        most = fmax(most, c[x->index ? x->index[e] : e] > 0 ? fabs(v) : 0);
+        if (c[x->index ? x->index[e] : e] > 0 && fabs(v) > 0)
+            return DBL_MIN;
     }
-    return most > 0 ? DBL_MIN : 0;
+    return 0;
 }
 
 strads_err glm_update_moments(strads_task *task)

@@ -114,7 +114,8 @@ static void softmax(uint32_t n, uint64_t k, const NET_REAL *b, NET_REAL *p)
         double most = -INFINITY, sum = 0;
         for (uint64_t c = 0; c < k; c++) {
             p[c] += b[c];
-            most = fmax(most, (double)p[c]);
+            if ((double)p[c] > most) /* gcc 12 fails on fmax for arm64 */
+                most = (double)p[c];
         }
         for (uint64_t c = 0; c < k; c++)
             sum += exp((double)p[c] - most);
