@@ -74,7 +74,7 @@ Test(wire_cursor, arrays_lie_aligned_so_that_they_are_used_in_place)
     sti_write_f64s(&w, doubles, 3);
     sti_write_u8(&w, 1);
     sti_write_u32s(&w, words, 3);
-    cr_expect_eq((uintptr_t)w.bytes % 64, 0);
+    cr_expect_eq((uintptr_t)w.bytes % 8, 0);
     sti_reader_init(&r, w.bytes, w.size);
     (void)sti_read_u8(&r);
     cr_expect_eq((uintptr_t)sti_read_f64s(&r, &n) % 8, 0);
