@@ -426,7 +426,9 @@ strads_err strads_pack_reader_column(strads_pack_reader *r, uint32_t k,
     const uint64_t first = s->start[k], n = s->start[k + 1] - first;
     const sti_unpack_range range = {r->pack->chunk[chunk].next_row,
                                     r->pack->rows};
-    if (sti_unpack_codes(parts->gaps + r->gaps_at, n, s->skips[k], parts->bits,
+    /* The caller's arrays have room for a column of all rows. */
+    if (n > r->pack->rows ||
+        sti_unpack_codes(parts->gaps + r->gaps_at, n, s->skips[k], parts->bits,
                          range, row) == STI_UNPACK_BAD)
         return sti_pack_refuse_chunk(r->pack, chunk, "has rows out of range");
     const uint8_t *code = parts->values + 8 * (size_t)parts->dictionary;

@@ -184,7 +184,7 @@ STRADS_API strads_err strads_pack_reader_dots(strads_pack_reader *reader,
                                               const float *v, float *dot);
 
 /* Decodes column `first + k` of the chunk to row[] and value[], start[k + 1] -
- * start[k] of them, exact. Columns of a chunk are asked for in ascending order.
+ * start[k] of them and at most the number of rows, exact. Columns of a chunk are asked for in ascending order.
  * STRADS_EFORMAT. */
 STRADS_API strads_err strads_pack_reader_column(strads_pack_reader *reader,
                                                 uint32_t k, uint32_t *row,

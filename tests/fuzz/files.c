@@ -179,6 +179,38 @@ static void mend_pack(uint8_t *b, size_t size)
     sti_put_u64(b + 120, XXH3_64bits(b, 120));
 }
 
+/* All chunks of a pack by a reader, with products. */
+static void read_chunks(const strads_pack *pack, const strads_pack_result *held)
+{
+    strads_pack_reader *reader = NULL;
+    strads_pack_chunk chunk;
+    if (held->rows > MEMORY / 64 ||
+        strads_pack_reader_open(pack, 0, held->cols, false, &reader))
+        return;
+    float *v = calloc(held->rows + 16, sizeof *v);
+    float *dot = calloc(STI_PACK_COLUMNS_MAX, sizeof *dot);
+    uint32_t *row = calloc(held->rows + 1, sizeof *row);
+    double *value = calloc(held->rows + 1, sizeof *value);
+    bool good = v && dot && row && value;
+    while (good && !strads_pack_reader_next(reader, &chunk) && chunk.cols > 0) {
+        good = chunk.cols <= STI_PACK_COLUMNS_MAX &&
+               !strads_pack_reader_dots(reader, v, dot);
+        for (uint32_t k = 0; good && k < chunk.cols; k++) {
+            const uint64_t n = chunk.start[k + 1] - chunk.start[k];
+            good = n <= held->rows &&
+                   !strads_pack_reader_column(reader, k, row, value);
+            for (uint64_t e = 0; good && e < n; e++)
+                fuzz_require(row[e] < held->rows && isfinite(value[e]),
+                             "rows and values are in their range");
+        }
+    }
+    free(v);
+    free(dot);
+    free(row);
+    free(value);
+    strads_pack_reader_close(reader);
+}
+
 /* The columns of an open pack, by its own functions. */
 static void read_columns(const char *path)
 {
@@ -203,6 +235,7 @@ static void read_columns(const char *path)
         free(value);
     }
     free(start);
+    read_chunks(pack, &held);
     strads_pack_free(pack);
 }
 
