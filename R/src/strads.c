@@ -1,4 +1,4 @@
-/* .Call functions of the package: a path and its cross-validation.
+/* .Call functions of the package: a path, its cross-validation, and a pack.
  *
  * The library runs on a separate thread. Meanwhile R's thread waits and checks
  * for interrupts; an interrupt ends the run at its next commit.
@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include <strads/glm.h>
+#include <strads/pack.h>
 #include <strads/strads.h>
 
 typedef struct work {
@@ -32,6 +33,9 @@ typedef struct work {
     strads_result *result;
     strads_cv_point *cv;
     uint32_t best, simplest;
+    const char *file; /* of a pack */
+    strads_pack_values values;
+    strads_pack_result packed;
     volatile bool stop;
 } work;
 
@@ -118,6 +122,29 @@ static strads_err run_cv(work *w)
                           w->path.points);
     return err ? err
                : strads_glm_cv(w->data, &cv, w->cv, &w->best, &w->simplest);
+}
+
+static bool continues(void *arg, strads_pack_phase phase, uint64_t done,
+                      uint64_t total)
+{
+    (void)phase;
+    (void)done;
+    (void)total;
+    return !((const work *)arg)->stop;
+}
+
+static strads_err run_pack(work *w)
+{
+    const strads_data_options whole = {.size = sizeof whole};
+    const strads_pack_options options = {.size = sizeof options,
+                                         .values = w->values,
+                                         .weight = w->path.fit.row_weight,
+                                         .progress = continues,
+                                         .arg = w};
+    strads_err err = strads_data_from_columns(&w->columns, &whole, &w->data);
+    w->packed.size = sizeof w->packed;
+    return err ? err
+               : strads_pack_write(w->data, w->file, &options, &w->packed);
 }
 
 /* ---- R's thread ---------------------------------------------------------- */
@@ -296,6 +323,21 @@ static SEXP cv_of(void *arg)
     return list;
 }
 
+static SEXP pack_of(void *arg)
+{
+    static const char *const names[] = {"rows", "columns", "entries", "bytes",
+                                        "interrupted"};
+    const work *w = arg;
+    SEXP list = PROTECT(named_list(names, 5));
+    *REAL(numbers(list, 0, 1)) = (double)w->packed.rows;
+    *REAL(numbers(list, 1, 1)) = (double)w->packed.cols;
+    *REAL(numbers(list, 2, 1)) = (double)w->packed.nnz;
+    *REAL(numbers(list, 3, 1)) = (double)w->packed.file_bytes;
+    SET_VECTOR_ELT(list, 4, Rf_ScalarLogical(w->stop));
+    UNPROTECT(1);
+    return list;
+}
+
 /* Runs and frees; returns the list of `make`, or raises R's error. */
 static SEXP finish(work *w, strads_err (*run)(work *), SEXP (*make)(void *))
 {
@@ -349,8 +391,19 @@ SEXP cv(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP binomial,
     return finish(&w, run_cv, cv_of);
 }
 
+SEXP pack(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP file,
+          SEXP values)
+{
+    work w = read_data(p, i, x, dim, y);
+    w.path.fit.row_weight = Rf_isNull(weights) ? NULL : REAL(weights);
+    w.file = CHAR(STRING_ELT(file, 0));
+    w.values = (strads_pack_values)Rf_asInteger(values);
+    return finish(&w, run_pack, pack_of);
+}
+
 static const R_CallMethodDef calls[] = {{"path", (DL_FUNC)&path, 15},
                                         {"cv", (DL_FUNC)&cv, 17},
+                                        {"pack", (DL_FUNC)&pack, 8},
                                         {NULL, NULL, 0}};
 
 void R_init_strads(DllInfo *info)

@@ -118,6 +118,32 @@ stopifnot(length(said) == 1, grepl("did not converge: relative gap", said),
           grepl("thresh = 1e-17", said))
 stopifnot(any(grepl("folds' paths", warns(cv.strads(x, y, thresh = 1e-17)))))
 
+# A pack: its size, and what is refused; the command fits it as the matrix
+file <- tempfile(fileext = ".pack")
+made <- strads.pack(x, y, file, weights = w)
+stopifnot(made$rows == n, made$columns == p, made$entries == length(x@x),
+          made$bytes == file.size(file))
+said <- tryCatch(strads.pack(x, y, file.path(tempdir(), "none", "x.pack")),
+                 error = conditionMessage)
+stopifnot(grepl("x.pack", said))
+said <- tryCatch(strads.pack(x, letters[1:10], file), error = conditionMessage)
+stopifnot(grepl("expected numbers", said))
+command <- Sys.getenv("STRADS_BIN")
+if (nzchar(command)) {
+    model <- tempfile(fileext = ".json")
+    fit <- strads(x, y, weights = w, standardize = FALSE, thresh = 1e-10,
+                  lambda = 0.05)
+    code <- system2(command, c("lasso", "train", file, "--lambda", "0.05",
+                               "--tolerance", "1e-10", "--quiet", "--model",
+                               model))
+    text <- paste(readLines(model), collapse = "")
+    given <- sub('.*"objective": *([0-9.e+-]+).*', "\\1", text)
+    r <- y - fit$a0 - as.vector(x %*% fit$beta)
+    mine <- sum(w * r^2) / (2 * sum(w)) + 0.05 * sum(abs(fit$beta))
+    stopifnot(code == 0, abs(as.numeric(given) / mine - 1) < 1e-8)
+}
+unlink(file)
+
 # Ctrl-C ends a fit; the condition has the points so far
 if (.Platform$OS.type == "unix") {
     tall <- matrix(rnorm(2e5), 1000)
