@@ -159,7 +159,8 @@ static strads_err add_candidate(columns_state *s, uint32_t column)
 /* Sorts the candidates and finds those of each partition. */
 static void share_candidates(columns_state *s)
 {
-    qsort(s->candidate, s->n, sizeof *s->candidate, compare_numbers);
+    if (s->n > 0)
+        qsort(s->candidate, s->n, sizeof *s->candidate, compare_numbers);
     uint32_t k = 0;
     for (uint32_t p = 0; p < s->partitions; p++) {
         s->first[p] = k;
