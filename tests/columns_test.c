@@ -201,6 +201,26 @@ Test(columns, every_fit_has_the_gap_that_it_reports)
         }
 }
 
+/* More columns pass the first screening than a scan keeps: the steepest stay,
+ * later scans find the others that move. */
+Test(columns, a_scan_keeps_the_steepest_of_too_many)
+{
+    static const shape wide = {20, 400000, .3, 0, 0};
+    static const fit fits[] = {{1, 1, 1, false}, {1, 1, 1, true}};
+    design d = make_design(&wide, 9);
+    const strads_lasso_options o = {.lambda_ratio = .2,
+                                    .l1_ratio = 1,
+                                    .intercept = true};
+    for (size_t f = 0; f < sizeof fits / sizeof *fits; f++) {
+        strads_lasso_options resolved;
+        double b;
+        double *w = fit_design(&d, &o, &fits[f], &resolved, &b);
+        cr_expect_leq(gap_of(&d, w, b, &resolved), 2e-8);
+        free(w);
+    }
+    free_design(&d);
+}
+
 /* The objective of a program at its certified end. */
 static double objective_of(const design *d, const strads_program *program,
                            const strads_glm_options *o, const fit *f)
