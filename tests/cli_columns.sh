@@ -73,13 +73,16 @@ near "$(member again.json objective)" "$(member pack.json objective)" 1e-8 "a st
 # By itself where the entries do not fit the memory, and only there.
 gives 0 lasso train year.pack $common
 says err "strads: lasso on year.pack"
-"$STRADS_BUILD/bench/with_wide" 2000 150000 50 3 wide.pack >out ||
-    fail "no wide pack"
-gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 60M --model small.json
-says err "lasso-columns on wide.pack"
-gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 2G --model large.json
-says err "strads: lasso on wide.pack"
-near "$(member small.json objective)" "$(member large.json objective)" 1e-6 "the wide pack"
+wide=$STRADS_BUILD/bench/with_wide
+if [ -z "${STRADS_SANITIZE:-}" ]; then # which have memory of their own
+    "$wide" 2000 150000 50 3 wide.pack >out ||
+        fail "no wide pack"
+    gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 60M --model small.json
+    says err "lasso-columns on wide.pack"
+    gives 0 lasso train wide.pack --lambda-ratio 0.2 --memory 2G --model large.json
+    says err "strads: lasso on wide.pack"
+    near "$(member small.json objective)" "$(member large.json objective)" 1e-6 "the wide pack"
+fi
 gives 2 lasso train year.pack --cut columns --standardize
 says err "a fit by columns has no standardize"
 refuses 2 "rows" lasso train year.svm --cut diagonal
@@ -110,7 +113,7 @@ near "$(member resumed.json objective)" "$(member straight.json objective)" 0.01
 
 # Damage is found by the chunk that has it, and no model is left.
 python3 - <<'END'
-bytes_ = bytearray(open("wide.pack", "rb").read())
+bytes_ = bytearray(open("year.pack", "rb").read())
 bytes_[len(bytes_) // 2] ^= 1
 open("damaged.pack", "wb").write(bytes_)
 open("short.pack", "wb").write(bytes_[:len(bytes_) // 2])
