@@ -201,6 +201,29 @@ Test(columns, every_fit_has_the_gap_that_it_reports)
         }
 }
 
+/* Values beyond the range of f32 are screened in f64. */
+Test(columns, columns_of_any_scale_are_found)
+{
+    design d = make_design(&shapes[2], 3);
+    const fit how = {1, 1, 1, true};
+    for (uint64_t j = 0; j < d.cols; j += 3)
+        for (uint64_t e = d.start[j]; e < d.start[j + 1]; e++)
+            d.value[e] *= 1e60;
+    const strads_lasso_options o = {.lambda = 1e57,
+                                    .l1_ratio = 1,
+                                    .intercept = true};
+    strads_lasso_options resolved;
+    double b;
+    double *w = fit_design(&d, &o, &how, &resolved, &b);
+    cr_expect_leq(gap_of(&d, w, b, &resolved), 2e-8);
+    uint64_t found = 0;
+    for (uint64_t j = 0; j < d.cols; j++)
+        found += w[j] != 0;
+    cr_expect_gt(found, 0);
+    free(w);
+    free_design(&d);
+}
+
 /* More columns pass the first screening than a scan keeps: the steepest stay,
  * later scans find the others that move. */
 Test(columns, a_scan_keeps_the_steepest_of_too_many)

@@ -352,11 +352,12 @@ static strads_err pass_chunk(column_pass *pass, const strads_pack_chunk *chunk)
     }
     const double error = narrow_error(pass, (double)longest, chunk->most);
     for (uint32_t k = 0; k < n && !err; k++) {
+        /* A product that overflows f32, or is no number, decides nothing. */
         const double size = fabs((double)l->dot[k]);
         if (size + error < pass->threshold)
             continue;
         const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
-        if (size + narrow_error(pass, m, chunk->most) >= pass->threshold)
+        if (!(size + narrow_error(pass, m, chunk->most) < pass->threshold))
             err = take_packed(pass, chunk, k);
     }
     return err;

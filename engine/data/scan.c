@@ -15,7 +15,7 @@ bool sti_scan_portable(const sti_scan_chunk *c, const float *v, float *dot)
         if (!scan_codes(c, gaps, 0, codes, c->start[j + 1], &at, v) ||
             at.entry != c->start[j + 1])
             return false;
-        dot[j] = at.sum;
+        dot[j] = scan_total(&at);
         gaps += (codes * c->bits + 7) / 8;
     }
     return true;

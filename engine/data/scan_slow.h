@@ -10,12 +10,22 @@
 
 #include "engine/data/scan.h"
 
-/* Progress within a column. */
+/* Progress within a column. Several sums keep the rounding of a long column
+ * small (strads_pack_reader_dots has the bound). */
+enum { SCAN_SUMS = 16 };
 typedef struct scan_place {
     uint64_t next;  /* the row from which the next gap counts */
     uint64_t entry; /* the next one of the chunk */
-    float sum;
+    float sum[SCAN_SUMS];
 } scan_place;
+
+static inline float scan_total(const scan_place *at)
+{
+    float total = 0;
+    for (int k = 0; k < SCAN_SUMS; k++)
+        total += at->sum[k];
+    return total;
+}
 
 static inline float scan_value(const sti_scan_chunk *c, uint64_t entry)
 {
@@ -47,7 +57,9 @@ static inline bool scan_codes(const sti_scan_chunk *c, const uint8_t *gaps,
             continue;
         if (at->next >= c->rows || at->entry >= end)
             return false;
-        at->sum += v[at->next++] * scan_value(c, at->entry++);
+        at->sum[at->entry % SCAN_SUMS] +=
+            v[at->next++] * scan_value(c, at->entry);
+        at->entry++;
     }
     return true;
 }

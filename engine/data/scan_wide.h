@@ -219,7 +219,7 @@ static inline bool scan_column(const sti_scan_chunk *c, const scan_constants *k,
         at.entry += lanes_count(m);
         at.next = at.next + lanes_last(step);
     }
-    *dot = at.sum +
+    *dot = scan_total(&at) +
            reals_sum(sum) * (c->values == STI_SCAN_EQUAL ? c->table[0] : 1);
     return at.entry == end;
 }
