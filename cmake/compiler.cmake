@@ -12,6 +12,14 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
 add_compile_definitions(_GNU_SOURCE)
+# Other processors than x86-64 fuse a * b + c by default. Without it, their results
+# have the bits of x86-64 with STRADS_KERNELS=portable.
+set(STRADS_X86 FALSE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(STRADS_X86 TRUE)
+else()
+  add_compile_options(-ffp-contract=off)
+endif()
 if(STRADS_WERROR)
   add_compile_options(-Werror)
 endif()
@@ -50,7 +58,7 @@ endif()
 # The kernels for one kind of processor are compiled for it, file by file, and
 # chosen when the program starts: only they may use these instructions.
 function(strads_mark_kernels)
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  if(NOT STRADS_X86)
     return()
   endif()
   foreach(source IN LISTS ARGN)

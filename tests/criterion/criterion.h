@@ -1,6 +1,7 @@
 /* tests/criterion/criterion.h - what suites use of Criterion, for builds
- * under ThreadSanitizer: Criterion forks from a process with threads, which it
- * does not follow; runner.c forks from one that has none. */
+ * under ThreadSanitizer and for another processor. Criterion forks from a
+ * process with threads, and executes itself; runner.c only forks, from a process
+ * without threads. */
 #ifndef TESTS_CRITERION_H
 #define TESTS_CRITERION_H
 
