@@ -19,7 +19,8 @@ NAV = [
         ("Overview", "README.md"), ("Choose a program", "docs/choosing.md"),
         ("Gallery", "docs/gallery/README.md"), ("Python", "docs/python.md"),
         ("R", "docs/r.md"), ("C", "docs/c.md"),
-        ("Comparison", "docs/comparison.md")]),
+        ("Comparison", "docs/comparison.md"),
+        ("Platforms", "docs/platforms.md")]),
     ("Programs", [
         ("Lasso, elastic net", "docs/lasso.md"),
         ("Losses and penalties", "docs/glm.md"),
