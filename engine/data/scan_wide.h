@@ -40,10 +40,14 @@ static inline bool lanes_below(lanes row, lanes rows, lanes_mask m)
     return _mm512_mask_cmpge_epu32_mask(m, row, rows) == 0;
 }
 
+/* Without optimisation this is a macro of gcc that converts the mask. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 static inline reals lanes_gather(const float *v, lanes row, lanes_mask m)
 {
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), m, row, v, 4);
 }
+#pragma GCC diagnostic pop
 
 /* The values of the entries, in their lanes. */
 static inline reals values_bytes(const uint8_t *at, const float *table,
