@@ -57,7 +57,7 @@ printf '1 1:1\n0 50000000:1\n' >wide.svm
 for program in lasso logistic svm; do
     refuses 1 ' bytes of memory at least' $program train wide.svm \
         --memory 3G --quiet
-    says err '3600000000 to work on' '3206545408 may be used' \
+    says err '3600000000 to work on' '3204448256 may be used' \
         'allow more (--memory)'
 done
 refuses 1 '104857600 may be used' data info wide.svm --memory 100M
@@ -67,8 +67,8 @@ refuses 1 '104857600 may be used' data info wide.svm --memory 100MB
 # regression.
 printf '1 1:1\n0 100000:1\n' >wide.svm
 refuses 1 'program logistic needs about 2' logistic train \
-    wide.svm --no-intercept --lambda 0.1 --memory 23.9M --quiet
-gives 0 lasso train --no-intercept wide.svm --lambda 0.1 --memory 28M --quiet
+    wide.svm --no-intercept --lambda 0.1 --memory 25.9M --quiet
+gives 0 lasso train --no-intercept wide.svm --lambda 0.1 --memory 30M --quiet
 for size in 1x -3 G 1e30 ''; do
     refuses 2 '--memory' lasso train wide.svm --memory "$size"
 done

@@ -7,7 +7,7 @@ page_of() { # NAME: the address of its page, as printed
     until_there "watch this run at " "$1.err"
     sed -n 's/.*watch this run at //p' "$1.err"
 }
-far="lasso train --no-intercept $year_train --partitions 2 --lambda-ratio 1e-6 --tolerance 1e-15"
+far="lasso train --no-intercept $year_train --partitions 2 --lambda-ratio 1e-9 --tolerance 1e-15"
 
 # shellcheck disable=SC2086 # words
 start far $far --http 127.0.0.1:0 --model far.json --log far.jsonl
@@ -145,7 +145,7 @@ for _ in range(20):
 
 def is_open(s):
     s.settimeout(0.2)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 2
     try:
         while time.monotonic() < until:
             if not s.recv(1 << 20):
