@@ -25,14 +25,6 @@ typedef struct wide {
     double *label;
 } wide;
 
-static void stop_on(strads_err err)
-{
-    if (err != STRADS_OK) {
-        (void)fprintf(stderr, "%s\n", strads_error_text());
-        exit(1);
-    }
-}
-
 static uint64_t scramble(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -106,16 +98,16 @@ int main(int argc, char **argv)
     w->row = bench_reserve(w->rows, sizeof *w->row);
     w->value = bench_reserve(w->rows, sizeof *w->value);
     w->label = bench_reserve(w->rows, sizeof *w->label);
-    stop_on(sti_packer_open(argv[5], w->rows, STRADS_PACK_EXACT, &packer));
+    bench_check(sti_packer_open(argv[5], w->rows, STRADS_PACK_EXACT, &packer));
     for (uint64_t j = 0; j < w->cols; j++) {
         const uint64_t n = draw_column(w, j);
         add_to_labels(w, j, n);
-        stop_on(sti_packer_add(packer, n, w->row, w->value));
+        bench_check(sti_packer_add(packer, n, w->row, w->value));
     }
     add_noise(w);
     const sti_pack_extras extras = {.label = w->label};
     strads_pack_result result = {.size = sizeof result};
-    stop_on(sti_packer_close(packer, &extras, &result));
+    bench_check(sti_packer_close(packer, &extras, &result));
     (void)printf("%llu rows, %llu columns, %llu entries, %llu bytes\n",
                  (unsigned long long)result.rows,
                  (unsigned long long)result.cols,

@@ -12,7 +12,7 @@ common="--lambda-ratio 0.05 --tolerance 1e-9"
 # The optimum of the program by rows, and a model that predicts.
 gives 0 lasso train year.svm $common --cut rows --model rows.json
 gives 0 lasso train year.svm $common --cut columns --model memory.json
-says err "solved by columns: " "100 % of " "coordinate updates by workers"
+says err "solved by columns: " "coordinate updates, all on workers"
 gives 0 lasso train year.pack $common --cut columns --model pack.json
 same_bits "a pack and memory" memory.json pack.json
 python3 - rows.json pack.json <<'END' || fail "other optima"
@@ -88,6 +88,12 @@ says err "a fit by columns has no standardize"
 refuses 2 "rows" lasso train year.svm --cut diagonal
 gives 2 lasso train year.pack --cut columns --lambda 0
 says err "needs a lambda above 0"
+
+# Short of the tolerance, a fit says so and exits with 3.
+gives 3 lasso train year.pack --lambda-ratio 0.05 --tolerance 1e-15 --cut columns
+says err "stalled short of --tolerance"
+gives 3 lasso train year.pack $common --cut columns --max-rounds 4
+says err "gap 1.0e+00"
 
 # Two processes with half of the columns each have the bits of one with two
 # pools.

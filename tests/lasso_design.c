@@ -103,14 +103,21 @@ strads_err lasso_design_data(const lasso_design *d, uint32_t partitions,
 strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
                             strads_layout layout, strads_data **out)
 {
-    uint64_t *start = reserve(d->cols + 1, sizeof(*start));
-    uint32_t *index = reserve(d->rows * d->cols, sizeof(*index));
-    double *value = reserve(d->rows * d->cols, sizeof(*value));
     const strads_data_options options = {.size = sizeof(options),
                                          .partitions = partitions,
                                          .layout = layout,
                                          .named_labels = true,
                                          .label_names = d->names};
+    return lasso_design_cut(d, &options, out);
+}
+
+strads_err lasso_design_cut(const lasso_design *d,
+                            const strads_data_options *options,
+                            strads_data **out)
+{
+    uint64_t *start = reserve(d->cols + 1, sizeof(*start));
+    uint32_t *index = reserve(d->rows * d->cols, sizeof(*index));
+    double *value = reserve(d->rows * d->cols, sizeof(*value));
     uint64_t n = 0;
 
     for (uint64_t j = 0; j < d->cols; j++) {
@@ -127,7 +134,7 @@ strads_err lasso_design_lay(const lasso_design *d, uint32_t partitions,
                                     .index = index,
                                     .value = value,
                                     .label = d->y};
-    const strads_err err = strads_data_from_columns(&columns, &options, out);
+    const strads_err err = strads_data_from_columns(&columns, options, out);
     free(start);
     free(index);
     free(value);

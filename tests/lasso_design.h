@@ -32,12 +32,15 @@ void lasso_design_free(lasso_design *design);
 lasso_design lasso_design_repeated(const lasso_design *design,
                                    const double *times);
 
-/* The design as a data set with labels y: by columns, or in the given
- * layout. The caller frees it. */
+/* The design as a data set with labels y: by columns, in the given layout, or
+ * by any options. The caller frees it. */
 strads_err lasso_design_data(const lasso_design *design, uint32_t partitions,
                              strads_data **out);
 strads_err lasso_design_lay(const lasso_design *design, uint32_t partitions,
                             strads_layout layout, strads_data **out);
+strads_err lasso_design_cut(const lasso_design *design,
+                            const strads_data_options *options,
+                            strads_data **out);
 
 static inline double *lasso_design_col(const lasso_design *design, uint64_t j)
 {

@@ -674,17 +674,27 @@ static double reach_without(const trial *t)
                                                     : 1e5;
 }
 
+/* Fits a trial's data with its offsets. False: it was refused, which is counted,
+ * and the trial is freed. */
+static bool fit_far(trial *t, char *what, size_t size, outcome *far,
+                    counts *sum)
+{
+    describe(t, what, size);
+    *far = fit(t, &t->far, TOLERANCE);
+    if (!far->err)
+        return true;
+    sum->failed++;
+    free_trial(t);
+    return false;
+}
+
 static void try_without(uint64_t seed, counts *sum)
 {
     trial t = make_trial(seed, false, false);
     char what[200];
-    describe(&t, what, sizeof what);
-    const outcome far = fit(&t, &t.far, TOLERANCE);
-    if (far.err) {
-        sum->failed++;
-        free_trial(&t);
+    outcome far;
+    if (!fit_far(&t, what, sizeof what, &far, sum))
         return;
-    }
     const long double value = value_of(&t, &t.far, &far);
     const bool over = far.end == STRADS_END_CONVERGED;
     const double left = over ? (double)((value - lowest(&t, &far)) / value) : 0;
@@ -842,13 +852,9 @@ static void try_concave(uint64_t seed, bool intercept, counts *sum)
 {
     trial t = make_trial(seed, intercept, true);
     char what[200];
-    describe(&t, what, sizeof what);
-    const outcome far = fit(&t, &t.far, TOLERANCE);
-    if (far.err) {
-        sum->failed++;
-        free_trial(&t);
+    outcome far;
+    if (!fit_far(&t, what, sizeof what, &far, sum))
         return;
-    }
     double wider;
     const bool over = far.end == STRADS_END_CONVERGED;
     const double off = violation(&t, &far, &wider);

@@ -78,22 +78,20 @@ static void columns_resolve(const void *state, void *config)
 
 static void columns_complete(const void *state, strads_model *model)
 {
-    cli_train_intercepts(strads_columns_intercept(state), model);
+    model->intercept = strads_columns_intercept(state);
 }
 
 static void columns_describe(const void *state)
 {
     const strads_lasso_options o = strads_columns_resolved(state);
     const strads_columns_work work = strads_columns_worked(state);
-    const double all = (double)(work.worker_updates + work.coordinator_updates);
     if (o.classes)
         describe_labels(o.classes, false);
     describe_lambda(o.lambda, strads_columns_lambda_max(state));
     cli_say(false,
             "solved by columns: %" PRIu64 " passes over all of them, %" PRIu64
-            " unpacked; %.0f %% of %.0f coordinate updates by workers",
-            work.scans, work.candidates,
-            all > 0 ? 100 * (double)work.worker_updates / all : 100, all);
+            " unpacked, %" PRIu64 " coordinate updates, all on workers",
+            work.scans, work.candidates, work.updates);
 }
 
 static const cli_train lasso_columns = {

@@ -1,11 +1,11 @@
 /* Fits by columns: the coordinator, and the programs' tables.
  *
  * Lambda goes down from lambda_max in a few steps. At each one, workers solve
- * the candidates, a block for each partition, all at once; the coordinator adds
- * each block's change by an exact or searched step, so that P never rises. Once
- * the candidates are solved, a scan of all columns certifies them, and finds
- * the candidates of the next lambda by the strong rule (Tibshirani et al.,
- * JRSS B 74, 2012), which the scan after that verifies. */
+ * the candidates, a block for each pool of partitions, all at once. The
+ * coordinator adds each block's change by an exact or searched step, so that P
+ * never rises. A scan of all columns then certifies the candidates, and finds
+ * those of the next lambda by the strong rule (Tibshirani et al., JRSS B 74,
+ * 2012), which the scan after that verifies. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,10 @@
 
 #include "columns_parts.h"
 
-/* Lambda falls to this share of the one before. The strong rule then admits
- * columns from 2 x .4 - 1 < 0 on in the worst case, so it is bounded by
- * COLUMNS_SCREEN of lambda. */
+/* Lambda falls to this share of the one before: a larger share takes more
+ * passes, a smaller one more rounds. The strong rule admits slopes from 2 FALL -
+ * 1 of the lambda before on, which is below 0 here, so that COLUMNS_SCREEN of
+ * the next lambda decides. */
 #define COLUMNS_FALL .4
 #define COLUMNS_SCREEN .7
 
@@ -41,7 +42,8 @@ typedef struct columns_state {
     uint32_t partitions;
     const strads_shape *shape;
     double *y, *c, *margin, *z, *r, *h, *from, *trial; /* [rows] */
-    double b;
+    double b, unit;      /* the intercept; the unit of margins */
+    double origins;      /* the part of b that makes up for columns' origins */
     uint64_t *bound;     /* [partitions + 1] columns of partitions */
     uint32_t *candidate; /* [n] ascending */
     uint32_t n, capacity;
@@ -58,8 +60,9 @@ typedef struct columns_state {
     double before, narrowest_before; /* P and the least gap some rounds ago */
     double narrowest;                /* gap of the candidates */
     uint32_t rounds;                 /* at this lambda */
-    /* The last scan. */
-    double gap;
+    double gap;     /* certified by the last scan; 1, as before any, is always
+                     * true, since no loss is below 0 */
+    double scanned; /* P at the last scan of the wanted lambda */
     uint64_t nonzeros, scans, updates;
     uint32_t *param; /* [rows + 1] */
     double *change;  /* [rows + 1] */
@@ -78,18 +81,11 @@ static double l2_of(const columns_state *s)
 
 /* ---- values of margins --------------------------------------------------- */
 
-static double loss_at(const columns_state *s, const double *z, double *r)
-{
-    const glm_rows rows = {s->rows, s->y, s->c, z};
-    return s->problem.loss->evaluate(&rows, s->problem.p, r, NULL);
-}
-
 /* Sets b, z, r and h for the margins. */
 static void evaluate_margins(columns_state *s)
 {
     s->b = columns_intercept(&s->problem, s->y, s->c, s->margin, s->rows, s->b,
-                             s->z, s->r, s->h);
-    s->loss = loss_at(s, s->z, NULL);
+                             s->z, s->r, s->h, &s->loss);
     double sum = 0;
     for (uint64_t i = 0; columns_centre(&s->problem) && i < s->rows; i++)
         sum += s->r[i];
@@ -126,7 +122,8 @@ static double gap_of(const columns_state *s, double primal, double *r,
      * What r sums up to, and should not, counts for each unit of b. */
     const double rounding =
         DBL_EPSILON * (size + primal) * sqrt((double)s->rows) +
-        (s->problem.options.intercept ? fabs(off) * (2 * fabs(s->b) + 1) : 0);
+        (s->problem.options.intercept ? fabs(off) * (2 * fabs(s->b) + s->unit)
+                                      : 0);
     const double excess = primal - dual;
     const double gap = (excess > 0 ? excess : 0) + rounding;
     return isnan(excess) || !(primal > 0) ? (primal == 0 ? 0 : 1)
@@ -134,12 +131,6 @@ static double gap_of(const columns_state *s, double primal, double *r,
 }
 
 /* ---- candidates ---------------------------------------------------------- */
-
-static int compare_numbers(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
 
 static strads_err add_candidate(columns_state *s, uint32_t column)
 {
@@ -160,7 +151,7 @@ static strads_err add_candidate(columns_state *s, uint32_t column)
 static void share_candidates(columns_state *s)
 {
     if (s->n > 0)
-        qsort(s->candidate, s->n, sizeof *s->candidate, compare_numbers);
+        qsort(s->candidate, s->n, sizeof *s->candidate, columns_compare);
     uint32_t k = 0;
     for (uint32_t p = 0; p < s->partitions; p++) {
         s->first[p] = k;
@@ -272,7 +263,7 @@ static strads_err move_margins(columns_state *s, strads_commit *commit,
                  : STRADS_OK;
 }
 
-/* Sets the totals for what comes next. */
+/* Sets the totals that the next dispatch carries. */
 static void announce(columns_state *s, strads_commit *commit, double threshold)
 {
     set_total(commit, COLUMNS_L1, l1_of(s));
@@ -328,6 +319,7 @@ static strads_err aggregate_margins(strads_commit *commit)
         s->l1_norm += fabs(commit->value[k]);
         s->square += commit->value[k] * commit->value[k];
     }
+    s->origins += commit->partial[COLUMNS_ORIGINS];
     for (uint64_t i = 0; i < s->rows; i++)
         s->trial[i] += d[i];
     if (--s->blocks_left > 0)
@@ -346,19 +338,28 @@ static strads_err aggregate_margins(strads_commit *commit)
 
 /* ---- a scan -------------------------------------------------------------- */
 
-/* Adds what each partition found; *largest and *beyond are over all. */
+/* What all partitions found. */
+typedef struct scan_result {
+    double largest, beyond;
+    bool partial; /* some columns that reach the threshold were not looked at */
+    uint64_t found; /* new candidates */
+} scan_result;
+
 static strads_err collect_scan(columns_state *s, const strads_commit *commit,
-                               double *largest, double *beyond)
+                               scan_result *out)
 {
     const char *at = (const char *)commit->partial;
     const char *end = at + commit->partial_bytes;
     strads_err err = STRADS_OK;
-    *largest = *beyond = 0;
+    *out = (scan_result){0};
     while (at < end && !err) {
         const columns_scanned *head = (const void *)at;
         const columns_found *found = (const void *)(head + 1);
-        *largest = fmax(*largest, head->largest);
-        *beyond += head->beyond;
+        out->largest = fmax(out->largest, head->largest);
+        out->beyond += head->beyond;
+        out->partial =
+            out->partial || head->threshold > commit->total[COLUMNS_THRESHOLD];
+        out->found += head->n;
         for (uint64_t k = 0; k < head->n && !err; k++)
             err = add_candidate(s, found[k].column);
         at = (const char *)(found + head->n);
@@ -367,17 +368,32 @@ static strads_err collect_scan(columns_state *s, const strads_commit *commit,
     return err;
 }
 
+/* Certifies the wanted lambda. Without new candidates and without a gain since
+ * the last scan, no further one would help. */
+static void certify(columns_state *s, const strads_commit *commit,
+                    const scan_result *scan)
+{
+    memcpy(s->trial, s->r, s->rows * sizeof *s->trial);
+    s->gap = scan->partial
+                 ? 1
+                 : gap_of(s, s->primal, s->trial, scan->largest, scan->beyond);
+    if (s->gap > commit->tolerance && scan->found == 0 &&
+        !(s->primal < s->scanned * (1 - 1e-15)))
+        s->next = COLUMNS_TO_STOP;
+    s->scanned = s->primal;
+}
+
 static strads_err aggregate_scan(strads_commit *commit)
 {
     columns_state *s = commit->state;
-    double largest, beyond;
-    const strads_err err = collect_scan(s, commit, &largest, &beyond);
+    scan_result scan;
+    const strads_err err = collect_scan(s, commit, &scan);
     if (err)
         return err;
     s->scans++;
     if (s->next == COLUMNS_TO_LARGEST) {
         s->lambda_max =
-            largest / ((double)s->rows * s->problem.options.l1_ratio);
+            scan.largest / ((double)s->rows * s->problem.options.l1_ratio);
         s->next = COLUMNS_TO_MARGINS;
         if (s->n == 0)
             begin_lambda(s, commit);
@@ -385,17 +401,15 @@ static strads_err aggregate_scan(strads_commit *commit)
             memset(s->trial, 0, s->rows * sizeof *s->trial);
         return STRADS_OK;
     }
-    const bool last = s->lambda <= wanted_lambda(s);
-    memcpy(s->trial, s->r, s->rows * sizeof *s->trial);
     s->primal = primal_of(s);
-    s->gap = last ? gap_of(s, s->primal, s->trial, largest, beyond) : NAN;
-    s->lambda = last ? s->lambda : lower_lambda(s);
+    s->next = s->n > 0 ? COLUMNS_TO_SOLVE : COLUMNS_TO_SCAN;
+    if (s->lambda <= wanted_lambda(s))
+        certify(s, commit, &scan);
+    s->lambda = lower_lambda(s);
     s->primal = primal_of(s);
     s->before = s->narrowest = s->narrowest_before = INFINITY;
     s->rounds = 0;
-    s->next = s->n > 0 ? COLUMNS_TO_SOLVE : COLUMNS_TO_SCAN;
-    announce(s, commit,
-             s->lambda * (double)s->rows * s->problem.options.l1_ratio);
+    announce(s, commit, l1_of(s));
     return STRADS_OK;
 }
 
@@ -414,9 +428,10 @@ static double penalty_at(const columns_state *s, const double *numbers,
 
 static double loss_along(columns_state *s, const double *d, double t)
 {
+    const glm_rows rows = {s->rows, s->y, s->c, s->trial};
     for (uint64_t i = 0; i < s->rows; i++)
         s->trial[i] = s->z[i] + t * d[i];
-    return loss_at(s, s->trial, NULL);
+    return s->problem.loss->evaluate(&rows, s->problem.p, NULL, NULL);
 }
 
 /* The step along a block's change that does not raise P. For a squared loss it
@@ -451,28 +466,31 @@ static double find_step(columns_state *s, const double *numbers,
     return 0;
 }
 
-/* After the last block of a round: whether the candidates are solved. */
-static void end_round(columns_state *s, strads_commit *commit)
+/* Whether neither P nor the gap of the candidates has got better in the last
+ * rounds. */
+static bool has_stalled(columns_state *s)
 {
     enum { ROUNDS = 20000, WATCHED = 50 };
+    if (++s->rounds % WATCHED > 0)
+        return false;
+    const bool better = s->primal < s->before * (1 - 1e-15) ||
+                        s->narrowest < .9 * s->narrowest_before;
+    s->before = s->primal;
+    s->narrowest_before = s->narrowest;
+    return !better || s->rounds >= ROUNDS;
+}
+
+/* After the last block of a round: solves on, or goes to a scan. */
+static void end_round(columns_state *s, strads_commit *commit)
+{
     const bool last = s->lambda <= wanted_lambda(s);
     const double gap =
         gap_of(s, s->from_primal, s->from, s->largest, s->beyond);
-    const double goal =
-        last ? COLUMNS_INNER * commit->tolerance
-             : fmax(COLUMNS_ON_THE_WAY, COLUMNS_INNER * commit->tolerance);
+    const double inner = COLUMNS_INNER * commit->tolerance;
     s->primal = primal_of(s);
-    s->rounds++;
     s->narrowest = fmin(s->narrowest, gap);
-    if (s->rounds % WATCHED == 0) {
-        const bool better = s->primal < s->before * (1 - 1e-15) ||
-                            s->narrowest < .9 * s->narrowest_before;
-        if (!better || s->rounds >= ROUNDS)
-            s->next = COLUMNS_TO_STOP;
-        s->before = s->primal;
-        s->narrowest_before = s->narrowest;
-    }
-    if (gap <= goal)
+    const bool stalled = has_stalled(s);
+    if (stalled || gap <= (last ? inner : fmax(COLUMNS_ON_THE_WAY, inner)))
         begin_scan(s, commit);
 }
 
@@ -484,6 +502,7 @@ static strads_err aggregate_solve(strads_commit *commit)
     const double t = find_step(s, numbers, d);
     s->largest = fmax(s->largest, numbers[COLUMNS_LARGEST]);
     s->beyond += numbers[COLUMNS_BEYOND];
+    s->origins += t * numbers[COLUMNS_ORIGINS];
     s->updates += (uint64_t)numbers[COLUMNS_UPDATES];
     strads_commit_count_updates(commit, (uint64_t)numbers[COLUMNS_UPDATES]);
     /* Not by the bound of penalty_at: the true sums. */
@@ -588,6 +607,10 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
             columns_targets(&s->problem, own, s->y, &s->classes);
         if (s->classes)
             s->problem.options.classes = s->classes;
+        s->unit = s->problem.loss->labels == GLM_NUMBERS ? 0 : 1;
+        for (uint64_t i = 0; i < n && s->problem.loss->labels == GLM_NUMBERS;
+             i++)
+            s->unit = fmax(s->unit, fabs(s->y[i]));
         return err;
     }
     return strads_fail(STRADS_EINVAL,
@@ -608,7 +631,8 @@ static strads_err begin_columns(const glm_problem *problem,
     s->partitions = shape->partitions;
     s->shape = shape;
     s->next_id = 1;
-    s->gap = NAN;
+    s->gap = 1;
+    s->scanned = INFINITY;
     const strads_err err = fill_state(s, data);
     if (err) {
         end_columns(s);
@@ -777,9 +801,10 @@ strads_glm_options strads_columns_resolved(const void *state)
     return o;
 }
 
-const double *strads_columns_intercept(const void *state)
+double strads_columns_intercept(const void *state)
 {
-    return &((const columns_state *)state)->b;
+    const columns_state *s = state;
+    return s->b - s->origins;
 }
 
 double strads_columns_lambda_max(const void *state)
@@ -792,6 +817,5 @@ strads_columns_work strads_columns_worked(const void *state)
     const columns_state *s = state;
     return (strads_columns_work){.scans = s->scans,
                                  .candidates = s->n,
-                                 .worker_updates = s->updates,
-                                 .coordinator_updates = 0};
+                                 .updates = s->updates};
 }

@@ -62,6 +62,8 @@ enum {
     COLUMNS_L1_CHANGE, /* sum |w + d| - |w| for the change d, */
     COLUMNS_CROSS,     /* w'd, */
     COLUMNS_MOVED,     /* d'd */
+    COLUMNS_ORIGINS,   /* sum of the columns' origins times d; for margins,
+                        * times w */
     COLUMNS_UPDATES,   /* updates of coordinates */
     COLUMNS_NUMBERS
 };
@@ -76,22 +78,24 @@ typedef struct columns_kept {
     uint64_t *start;  /* [n + 1] */
     uint32_t *row;    /* [nnz] */
     double *value;    /* [nnz] */
+    double *origin;   /* [n] subtracted from the values */
     uint32_t *sorted; /* [n] places, by id */
+    uint64_t limit;   /* most bytes of entries */
 } columns_kept;
 
 typedef struct columns_local {
     glm_problem problem;
-    uint64_t rows, columns, first; /* of all; of the data; the first own one */
-    double *y;                     /* [rows] targets */
-    double *c;                     /* [rows] ones: weights of rows */
-    double *margin;                /* [rows] X w, */
-    double b;                      /* and the intercept */
-    bool fresh;                    /* the five members that follow are of now */
-    double *z, *r, *h;             /* [rows] margins with b; -f'; curvature */
-    float *narrow;                 /* [rows + 16] r */
-    double norm;                   /* |r| */
-    double *left;                  /* [rows] of a solution */
-    double *none;                  /* [rows] margins of w = 0 */
+    uint64_t rows, columns; /* of the data */
+    double *y;              /* [rows] targets */
+    double *c;              /* [rows] ones: weights of rows */
+    double *margin;         /* [rows] X w, */
+    double b;               /* and the intercept */
+    bool fresh;             /* the six members that follow are of now */
+    double *z, *r, *h;      /* [rows] margins with b; -f'; curvature */
+    double norm, unit;      /* |r|, max |r_i| */
+    float *narrow;          /* [rows + 16] r / unit */
+    double *left;           /* [rows] of a solution */
+    double *none;           /* [rows] margins of w = 0 */
     columns_kept kept;
     strads_pack_reader *reader; /* NULL: the columns are in memory */
     float *dot;                 /* [most columns of a chunk] */
@@ -123,10 +127,19 @@ static inline bool columns_centre(const glm_problem *problem)
     return problem->options.intercept && problem->loss->constant;
 }
 
-/* b that minimises sum f(y, margin + b), from b on; z[n] is margin + b then. */
+/* Returns the b that minimises sum f(y, margin + b), from b on, or b without an
+ * intercept; and z = margin + b, r, h and the loss there. */
 double columns_intercept(const glm_problem *problem, const double *y,
                          const double *c, const double *margin, uint64_t n,
-                         double b, double *z, double *r, double *h);
+                         double b, double *z, double *r, double *h,
+                         double *loss);
+
+/* Compares two columns, at the start of the elements of qsort. */
+static inline int columns_compare(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
 
 /* w = argmin a/2 (w - u/a)^2 + l1 |w| + l2/2 w^2, for u = a w_0 + slope. */
 static inline double columns_step(double u, double a, double l1, double l2)

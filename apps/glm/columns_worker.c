@@ -1,4 +1,5 @@
 /* Fits by columns: the computations of a partition. */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +57,8 @@ strads_err columns_targets(const glm_problem *problem,
 
 double columns_intercept(const glm_problem *problem, const double *y,
                          const double *c, const double *margin, uint64_t n,
-                         double b, double *z, double *r, double *h)
+                         double b, double *z, double *r, double *h,
+                         double *loss)
 {
     enum { STEPS = 50 };
     const glm_rows rows = {n, y, c, z};
@@ -64,7 +66,7 @@ double columns_intercept(const glm_problem *problem, const double *y,
     for (int step = 0;; step++) {
         for (uint64_t i = 0; i < n; i++)
             z[i] = margin[i] + b;
-        (void)problem->loss->evaluate(&rows, problem->p, r, h);
+        *loss = problem->loss->evaluate(&rows, problem->p, r, h);
         if (!problem->options.intercept || step == STEPS)
             return b;
         double slope = 0, curve = 0, size = 0;
@@ -94,16 +96,19 @@ double columns_intercept(const glm_problem *problem, const double *y,
  * squared loss, the mean of r that rounding leaves goes as well. */
 static double evaluate_rows(columns_local *l, const double *margin, double from)
 {
+    double loss, sum = 0, square = 0;
     const double b = columns_intercept(&l->problem, l->y, l->c, margin, l->rows,
-                                       from, l->z, l->r, l->h);
-    double sum = 0, square = 0;
+                                       from, l->z, l->r, l->h, &loss);
     for (uint64_t i = 0; columns_centre(&l->problem) && i < l->rows; i++)
         sum += l->r[i];
+    l->unit = 0;
     for (uint64_t i = 0; i < l->rows; i++) {
         l->r[i] -= sum / (double)l->rows;
-        l->narrow[i] = (float)l->r[i];
         square += l->r[i] * l->r[i];
+        l->unit = fmax(l->unit, fabs(l->r[i]));
     }
+    for (uint64_t i = 0; i < l->rows; i++)
+        l->narrow[i] = l->unit > 0 ? (float)(l->r[i] / l->unit) : 0;
     l->norm = sqrt(square);
     return b;
 }
@@ -142,6 +147,7 @@ static void free_kept(columns_kept *k)
     free(k->row);
     free(k->value);
     free(k->sorted);
+    free(k->origin);
     *k = (columns_kept){0};
 }
 
@@ -153,34 +159,51 @@ static bool grow(void **array, size_t size, uint64_t n)
     return more != NULL;
 }
 
+static strads_err lack_room(const columns_kept *k)
+{
+    return strads_fail(
+        STRADS_ENOMEM,
+        "no memory for more than %u columns that may be "
+        "nonzero: allow more (--memory), or give a larger lambda",
+        k->n);
+}
+
+enum { ENTRY_BYTES = sizeof(uint32_t) + sizeof(double) };
+
+/* Makes room for n entries behind the last ones. */
+static strads_err reserve_entries(columns_kept *k, uint64_t n)
+{
+    const uint64_t need = k->nnz + n, most = k->limit / ENTRY_BYTES;
+    if (need <= k->room)
+        return STRADS_OK;
+    const uint64_t more = 2 * need + 4096 < most ? 2 * need + 4096 : most;
+    if (need > most || !grow((void **)&k->row, sizeof *k->row, more) ||
+        !grow((void **)&k->value, sizeof *k->value, more))
+        return lack_room(k);
+    k->room = more;
+    return STRADS_OK;
+}
+
 /* Makes room for one more column of n entries. */
 static strads_err reserve_column(columns_kept *k, uint64_t n)
 {
-    bool good = true;
     if (k->n == k->capacity) {
         const uint32_t more = k->capacity ? 2 * k->capacity : 1024;
-        good = grow((void **)&k->id, sizeof *k->id, more) &&
-               grow((void **)&k->start, sizeof *k->start, more + 1) &&
-               grow((void **)&k->sorted, sizeof *k->sorted, more);
-        if (good && k->capacity == 0)
-            k->start[0] = 0;
-        k->capacity = good ? more : k->capacity;
+        if (!grow((void **)&k->id, sizeof *k->id, more) ||
+            !grow((void **)&k->start, sizeof *k->start, more + 1) ||
+            !grow((void **)&k->sorted, sizeof *k->sorted, more) ||
+            !grow((void **)&k->origin, sizeof *k->origin, more))
+            return lack_room(k);
+        k->start[0] = 0;
+        k->capacity = more;
     }
-    if (good && k->nnz + n > k->room) {
-        const uint64_t more = 2 * (k->nnz + n) + 4096;
-        good = grow((void **)&k->row, sizeof *k->row, more) &&
-               grow((void **)&k->value, sizeof *k->value, more);
-        k->room = good ? more : k->room;
-    }
-    return good ? STRADS_OK
-                : strads_fail(STRADS_ENOMEM,
-                              "no memory for %u columns that may be nonzero",
-                              k->n);
+    return reserve_entries(k, n);
 }
 
 /* Ends a column of n entries, which were written behind the others. */
-static void keep_column(columns_kept *k, uint32_t id, uint64_t n)
+static void keep_column(columns_kept *k, uint32_t id, uint64_t n, double origin)
 {
+    k->origin[k->n] = origin;
     k->id[k->n++] = id;
     k->nnz += n;
     k->start[k->n] = k->nnz;
@@ -194,12 +217,6 @@ static double kept_dot(const columns_kept *k, uint32_t at, const double *v)
     return sum;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Sorts the places of all columns by their ids. A scan adds columns in
  * ascending order, so a merge of two runs would do; the sort is as short. */
 static strads_err sort_kept(columns_kept *k)
@@ -211,7 +228,7 @@ static strads_err sort_kept(columns_kept *k)
         return strads_fail(STRADS_ENOMEM, "no memory to sort %u columns", k->n);
     for (uint32_t at = 0; at < k->n; at++)
         pair[at] = (struct pair){k->id[at], at};
-    qsort(pair, k->n, sizeof *pair, compare_ids);
+    qsort(pair, k->n, sizeof *pair, columns_compare);
     for (uint32_t at = 0; at < k->n; at++)
         k->sorted[at] = pair[at].at;
     free(pair);
@@ -250,11 +267,26 @@ typedef struct column_pass {
     uint32_t n_wanted, next_wanted;
 } column_pass;
 
-/* The error of a product in f32 of n entries of at most `most`: n / 8 + 16
- * roundings follow each other at most, of terms with the sum |x| |r|. */
+/* The error of a product in f32 of n entries of at most `most`, as
+ * strads_pack_reader_dots bounds it. Values that small would be lost in f32. */
 static double narrow_error(const column_pass *pass, double n, double most)
 {
-    return 0x1p-23 * (n / 8 + 18) * most * sqrt(n) * pass->local->norm;
+    return most < 0x1p-60
+               ? (double)INFINITY
+               : 0x1p-23 * (n / 8 + 18) * most * sqrt(n) * pass->local->norm;
+}
+
+static void drop_flat(column_pass *pass);
+
+/* Makes room for a column behind the kept ones. A scan gives up the flattest of
+ * its new columns for it. */
+static strads_err make_room(column_pass *pass, uint64_t n)
+{
+    strads_err err;
+    while ((err = reserve_column(&pass->local->kept, n)) == STRADS_ENOMEM &&
+           pass->head && pass->head->n > 1)
+        drop_flat(pass);
+    return err;
 }
 
 static bool is_wanted(column_pass *pass, uint32_t id)
@@ -277,7 +309,7 @@ static strads_err end_pending(column_pass *pass)
     p->n = 0;
     if (pass->wanted && !is_wanted(pass, id))
         return STRADS_OK;
-    strads_err err = reserve_column(&l->kept, p->nnz);
+    strads_err err = make_room(pass, p->nnz);
     if (err)
         return err;
     if (p->nnz > 0) {
@@ -294,22 +326,16 @@ static strads_err add_pending(columns_local *l, const strads_pack_chunk *chunk,
 {
     columns_kept *p = &l->pending;
     const uint64_t n = chunk->start[k + 1] - chunk->start[k];
-    if (p->n == 0)
+    const bool begins = p->n == 0;
+    if (begins)
         p->nnz = 0;
-    strads_err err = STRADS_OK;
-    if (p->n == 0) {
-        err = reserve_column(p, n);
-        if (!err)
-            p->id[p->n++] = (uint32_t)(chunk->first + k);
-    } else if (p->nnz + n > p->room) {
-        p->n = p->capacity; /* room for entries alone */
-        p->n--;
-        err = reserve_column(p, n);
-        p->n = 1;
-    }
-    if (!err)
-        err = strads_pack_reader_column(l->reader, k, p->row + p->nnz,
-                                        p->value + p->nnz);
+    strads_err err = begins ? reserve_column(p, n) : reserve_entries(p, n);
+    if (err)
+        return err;
+    if (begins)
+        p->id[p->n++] = (uint32_t)(chunk->first + k);
+    err = strads_pack_reader_column(l->reader, k, p->row + p->nnz,
+                                    p->value + p->nnz);
     p->nnz += n;
     return err;
 }
@@ -320,7 +346,7 @@ static strads_err take_packed(column_pass *pass, const strads_pack_chunk *chunk,
 {
     columns_local *l = pass->local;
     const uint64_t n = chunk->start[k + 1] - chunk->start[k];
-    strads_err err = reserve_column(&l->kept, n);
+    strads_err err = make_room(pass, n);
     if (!err)
         err = strads_pack_reader_column(l->reader, k, l->kept.row + l->kept.nnz,
                                         l->kept.value + l->kept.nnz);
@@ -353,7 +379,7 @@ static strads_err pass_chunk(column_pass *pass, const strads_pack_chunk *chunk)
     const double error = narrow_error(pass, (double)longest, chunk->most);
     for (uint32_t k = 0; k < n && !err; k++) {
         /* A product that overflows f32, or is no number, decides nothing. */
-        const double size = fabs((double)l->dot[k]);
+        const double size = fabs((double)l->dot[k]) * l->unit;
         if (size + error < pass->threshold)
             continue;
         const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
@@ -383,6 +409,21 @@ static strads_err pass_pack(column_pass *pass)
     return err ? err : end_pending(pass);
 }
 
+/* Whether a column in memory may reach the threshold, for all its rounding. */
+static bool may_reach(const column_pass *pass, const strads_sparse *x,
+                      uint64_t k)
+{
+    const columns_local *l = pass->local;
+    double dot = 0, square = 0;
+    for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++) {
+        const double value = strads_sparse_value(x, e);
+        dot += value * l->r[x->index[e]];
+        square += value * value;
+    }
+    return !(fabs(dot) + DBL_EPSILON * sqrt(square) * l->norm <
+             pass->threshold);
+}
+
 static strads_err pass_memory(column_pass *pass, const strads_share *share)
 {
     columns_local *l = pass->local;
@@ -390,11 +431,9 @@ static strads_err pass_memory(column_pass *pass, const strads_share *share)
     for (uint64_t k = 0; k < x->lines; k++) {
         const uint32_t id = (uint32_t)(share->cols.begin + k);
         const uint64_t first = x->start[k], n = x->start[k + 1] - first;
-        if (pass->wanted
-                ? !is_wanted(pass, id)
-                : fabs(strads_sparse_dot(x, k, l->r)) < pass->threshold)
+        if (pass->wanted ? !is_wanted(pass, id) : !may_reach(pass, x, k))
             continue;
-        strads_err err = reserve_column(&l->kept, n);
+        strads_err err = make_room(pass, n);
         if (err)
             return err;
         for (uint64_t e = 0; e < n; e++) {
@@ -423,19 +462,39 @@ size_t columns_partial_scan(const strads_task *task)
     return sizeof(columns_scanned) + (size_t)most * sizeof(columns_found);
 }
 
-static double new_slope(const columns_local *l, uint64_t n)
+/* A column behind the kept ones. */
+typedef struct new_column {
+    double origin; /* subtracted from its values */
+    double slope, error;
+} new_column;
+
+/* Computes the slope of the n entries behind the kept ones, and a bound of its
+ * rounding. With an intercept, b makes up for a column's origin. So a column
+ * without omitted zeros loses its mean, which may be large beside its
+ * deviation. */
+static new_column meet_column(columns_local *l, uint64_t n)
 {
     const columns_kept *k = &l->kept;
-    double sum = 0;
-    for (uint64_t e = k->nnz; e < k->nnz + n; e++)
-        sum += k->value[e] * l->r[k->row[e]];
-    return sum;
+    double *value = k->value + k->nnz;
+    const uint32_t *row = k->row + k->nnz;
+    new_column c = {0};
+    if (l->problem.options.intercept && n == l->rows)
+        for (uint64_t e = 0; e < n; e++)
+            c.origin += value[e] / (double)n;
+    double square = 0;
+    for (uint64_t e = 0; e < n; e++) {
+        value[e] -= c.origin;
+        c.slope += value[e] * l->r[row[e]];
+        square += value[e] * value[e];
+    }
+    c.error = DBL_EPSILON * sqrt(square) * l->norm;
+    return c;
 }
 
 /* Only the largest slope is asked for: what reaches it moves the threshold. */
 static strads_err take_largest(column_pass *pass, uint32_t id, uint64_t n)
 {
-    const double slope = fabs(new_slope(pass->local, n));
+    const double slope = fabs(meet_column(pass->local, n).slope);
     (void)id;
     pass->head->largest = fmax(pass->head->largest, slope);
     pass->threshold = pass->head->largest;
@@ -449,12 +508,6 @@ static int compare_slopes(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static int compare_columns(const void *a, const void *b)
-{
-    return compare_ids(&((const columns_found *)a)->column,
-                       &((const columns_found *)b)->column);
-}
-
 /* Keeps the half of the new columns with the steepest slopes. */
 static void drop_flat(column_pass *pass)
 {
@@ -464,7 +517,7 @@ static void drop_flat(column_pass *pass)
     qsort(found, before, sizeof *found, compare_slopes);
     pass->threshold = fabs(found[half].slope);
     pass->head->threshold = pass->threshold;
-    qsort(found, half, sizeof *found, compare_columns);
+    qsort(found, half, sizeof *found, columns_compare);
     uint32_t to = pass->known, next = 0;
     uint64_t nnz = k->start[to];
     for (uint32_t at = pass->known; at < k->n; at++) {
@@ -475,6 +528,7 @@ static void drop_flat(column_pass *pass)
         memmove(k->row + nnz, k->row + first, n * sizeof *k->row);
         memmove(k->value + nnz, k->value + first, n * sizeof *k->value);
         k->id[to] = k->id[at];
+        k->origin[to] = k->origin[at];
         nnz += n;
         k->start[++to] = nnz;
     }
@@ -486,16 +540,17 @@ static void drop_flat(column_pass *pass)
 static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
 {
     columns_local *l = pass->local;
-    const double slope = new_slope(l, n), size = fabs(slope);
+    const new_column c = meet_column(l, n);
     columns_scanned *head = pass->head;
+    const double size = fabs(c.slope) + c.error;
     const double over = fmax(size - pass->l1, 0);
     head->largest = fmax(head->largest, size);
     head->beyond += over * over;
     if (size < pass->threshold ||
         find_kept(&l->kept, pass->known, id) != UINT32_MAX)
         return STRADS_OK;
-    keep_column(&l->kept, id, n);
-    pass->found[head->n++] = (columns_found){.column = id, .slope = slope};
+    keep_column(&l->kept, id, n, c.origin);
+    pass->found[head->n++] = (columns_found){.column = id, .slope = c.slope};
     if (head->n == COLUMNS_FOUND_MAX)
         drop_flat(pass);
     return STRADS_OK;
@@ -537,7 +592,7 @@ size_t columns_partial_block(const strads_task *task)
 
 static strads_err take_wanted(column_pass *pass, uint32_t id, uint64_t n)
 {
-    keep_column(&pass->local->kept, id, n);
+    keep_column(&pass->local->kept, id, n, meet_column(pass->local, n).origin);
     return STRADS_OK;
 }
 
@@ -602,20 +657,22 @@ static void add_column(const columns_kept *k, uint32_t at, double a, double *v)
         v[k->row[e]] += a * k->value[e];
 }
 
-/* X w of the block's columns. */
+/* X w of the block's columns, less their origins. */
 strads_err columns_update_margins(strads_task *task)
 {
     columns_local *l = task->local;
     const uint32_t n = task->block.n;
+    double *out = task->partial;
     uint32_t *place = malloc((n + 1) * sizeof *place);
     strads_err err = place
                          ? fetch_block(task, place)
                          : strads_fail(STRADS_ENOMEM, "no memory for a block");
-    for (uint32_t k = 0; k < n && !err; k++)
-        add_column(&l->kept,
-                   find_kept(&l->kept, l->kept.n,
-                             strads_block_param(&task->block, k)),
-                   task->value[k], task->partial + COLUMNS_NUMBERS);
+    for (uint32_t k = 0; k < n && !err; k++) {
+        const uint32_t at =
+            find_kept(&l->kept, l->kept.n, strads_block_param(&task->block, k));
+        add_column(&l->kept, at, task->value[k], out + COLUMNS_NUMBERS);
+        out[COLUMNS_ORIGINS] += l->kept.origin[at] * task->value[k];
+    }
     free(place);
     return err;
 }
@@ -760,6 +817,7 @@ static strads_err solve_block(strads_task *task, column_place *place,
         out[COLUMNS_L1_CHANGE] += fabs(d.w[j]) - fabs(task->value[j]);
         out[COLUMNS_CROSS] += task->value[j] * move;
         out[COLUMNS_MOVED] += move * move;
+        out[COLUMNS_ORIGINS] += place[j].kept->origin[place[j].at] * move;
         if (move != 0)
             add_column(place[j].kept, place[j].at, move, margin);
         task->value[j] = d.w[j];
@@ -806,7 +864,6 @@ static strads_err open_columns(columns_local *l, const strads_task *task)
     const uint64_t n = share->rows.end - share->rows.begin;
     l->rows = n;
     l->columns = task->shape->cols;
-    l->first = share->cols.begin;
     if (share->weight)
         return strads_fail(STRADS_EINVAL,
                            "a fit by columns gives all rows the same weight: "
@@ -822,6 +879,8 @@ static strads_err open_columns(columns_local *l, const strads_task *task)
         *array[k] = l->y + (uint64_t)(k + 1) * n;
     for (uint64_t i = 0; i < n; i++)
         l->c[i] = 1;
+    const uint64_t spare = task->shape->spare_bytes;
+    l->kept.limit = l->pending.limit = spare / task->shape->partitions;
     strads_err err = columns_targets(&l->problem, share, l->y, NULL);
     if (!err && share->pack)
         err = strads_pack_reader_open(share->pack, share->cols.begin,

@@ -158,10 +158,10 @@ extern STRADS_API const strads_program strads_program_glm_columns;
 typedef struct strads_columns_work {
     uint64_t scans;      /* passes over all columns */
     uint64_t candidates; /* columns that were unpacked */
-    uint64_t worker_updates, coordinator_updates; /* of coordinates */
+    uint64_t updates;    /* of coordinates, all of them on workers */
 } strads_columns_work;
 STRADS_API strads_glm_options strads_columns_resolved(const void *state);
-STRADS_API const double *strads_columns_intercept(const void *state);
+STRADS_API double strads_columns_intercept(const void *state);
 STRADS_API double strads_columns_lambda_max(const void *state);
 STRADS_API strads_columns_work strads_columns_worked(const void *state);
 
