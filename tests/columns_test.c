@@ -188,8 +188,8 @@ Test(columns, bits_do_not_depend_on_partitions_workers_or_packing)
     lasso_design_free(&d);
 }
 
-/* With an intercept the origin of columns does not matter: columns of timestamps
- * end where the centred ones do. */
+/* With an intercept the origin of columns does not matter: columns of
+ * timestamps end where the centred ones do. */
 Test(columns, origins_of_columns_do_not_matter)
 {
     const fit fits[] = {{1, 1, 1, false}, {1, 1, 1, true}, {2, 2, 1, true}};

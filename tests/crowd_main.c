@@ -20,7 +20,7 @@ static unsigned let_in;
 
 /* A node without the token. */
 static sti_tls_context *stranger;
-/* All that a node with the token sends in a handshake, as the network saw it. */
+/* All that a node with the token sends in a handshake. */
 static unsigned char recorded[4096];
 static size_t recorded_size;
 

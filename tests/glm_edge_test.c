@@ -155,8 +155,9 @@ Test(glm_edge, separable_classes_have_finite_coefficients)
     lasso_design_free(&d);
 }
 
-/* Columns that differ by `apart` have the minimum of their differences. Newton's
- * steps leave out what nearly depends on others, and its slope shows that. */
+/* Columns that differ by `apart` have the minimum of their differences.
+ * Newton's steps leave out what nearly depends on others, and its slope shows
+ * that. */
 Test(glm_edge, columns_that_nearly_repeat_others_are_not_certified_too_early)
 {
     static const char *const names[] = {"squared", "logistic", "poisson",

@@ -674,8 +674,8 @@ static double reach_without(const trial *t)
                                                     : 1e5;
 }
 
-/* Fits a trial's data with its offsets. False: it was refused, which is counted,
- * and the trial is freed. */
+/* Fits a trial's data with its offsets. False: it was refused, which is
+ * counted, and the trial is freed. */
 static bool fit_far(trial *t, char *what, size_t size, outcome *far,
                     counts *sum)
 {

@@ -44,9 +44,9 @@ struct cli_train {
     strads_err (*write)(const cli_trained *trained, const char *path);
 
     /* Selects another program for these options, or NULL. `data`, of the file
-     * at `path`, is NULL before it is read. With one process, `instead` is called again after the data is
-     * read; if the choice changes, the data is read again. Both programs have
-     * the same struct of options. */
+     * at `path`, is NULL before it is read. With one process, `instead` is
+     * called again after the data is read; if the choice changes, the data is
+     * read again. Both programs have the same struct of options. */
     const cli_train *(*instead)(const void *config,
                                 const strads_engine_options *engine,
                                 const char *path, const strads_data *data);

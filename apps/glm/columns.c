@@ -16,8 +16,8 @@
 #include "columns_parts.h"
 
 /* Lambda falls to this share of the one before: a larger share takes more
- * passes, a smaller one more rounds. The strong rule admits slopes from 2 FALL -
- * 1 of the lambda before on, which is below 0 here, so that COLUMNS_SCREEN of
+ * passes, a smaller one more rounds. The strong rule admits slopes from
+ * 2 FALL - 1 of the lambda before on, below 0 here, so that COLUMNS_SCREEN of
  * the next lambda decides. */
 #define COLUMNS_FALL .4
 #define COLUMNS_SCREEN .7

@@ -115,8 +115,8 @@ strads_err columns_update_margins(strads_task *task);
 strads_err columns_update_solve(strads_task *task);
 
 /* Fills in the targets of a share's rows, and the classes as text, which the
- * caller frees (NULL: not wanted; unchanged if the loss has none). STRADS_EINVAL,
- * STRADS_EFORMAT, STRADS_ENOMEM. */
+ * caller frees (NULL: not wanted; unchanged if the loss has none).
+ * STRADS_EINVAL, STRADS_EFORMAT, STRADS_ENOMEM. */
 strads_err columns_targets(const glm_problem *problem,
                            const strads_share *share, double *y, char **text);
 

@@ -297,13 +297,13 @@ static double gap_unit(const glm_state *state)
                : fmax(state->primal, GLM_LEAST * state->null);
 }
 
-/* The least share of a column's curvature that is its own, where no factor of
- * all columns shows it: columns apart by 3e-9 of their size. */
-#define LEAST_BEND 1e-17
+/* The least share of a column's curvature that is its own, as assumed of a
+ * working set, which has no factor of all columns that could show it: that of
+ * columns 3e-9 of their size apart. */
+#define UNSEEN_BEND 1e-17
 
 /* An estimate of P - P* for a working set of columns without a penalty, as
- * their boxes are only assumed: a column that nearly depends on others may have the
- * least curvature that shows beside rounding. */
+ * their boxes are only assumed: a column may nearly depend on others. */
 static double dependent_left(const glm_state *state, double square)
 {
     double most = 0;
@@ -315,7 +315,7 @@ static double dependent_left(const glm_state *state, double square)
             LINEAR_SLOPE_ROUNDING * sqrt(state->norm[j] * square);
         const double off = fabs(state->slope[j]) - blur;
         if (off > 0 && state->norm[j] > 0)
-            most = fmax(most, off / (2 * LEAST_BEND * state->norm[j]) * off);
+            most = fmax(most, off / (2 * UNSEEN_BEND * state->norm[j]) * off);
     }
     return most;
 }

@@ -127,8 +127,8 @@ strads_err sti_pack_load(const strads_pack *pack, uint64_t k,
 strads_err sti_pack_read_bytes(const strads_pack *pack, uint64_t offset,
                                uint64_t n, uint8_t *to);
 
-/* Decodes n + skips codes of a column to row[n], as sti_unpack_rows does. A skip
- * has all bits set and stands for rows without an entry. */
+/* Decodes n + skips codes of a column to row[n], as sti_unpack_rows does. A
+ * skip has all bits set and stands for rows without an entry. */
 uint64_t sti_unpack_codes(const uint8_t *codes, uint64_t n, uint64_t skips,
                           unsigned bits, sti_unpack_range range, uint32_t *row);
 

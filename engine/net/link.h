@@ -5,10 +5,10 @@
  * and if the net has a token, the connection begins with a handshake of TLS,
  * which authenticates both ends (tls.h). The dialling side then sends HELLO as
  * its first frame. Until then the connection is a *stranger* to the accepting
- * side, which drops it if another frame arrives or if the HELLO is late. Idle links carry PINGs. A link is lost if
- * its connection closes or if nothing arrives for dead_ns. Bytes from a peer
- * never end the process, and never make it allocate more than the frame limit
- * (STI_HELLO_LIMIT for a stranger).
+ * side, which drops it if another frame arrives or if the HELLO is late. Idle
+ * links carry PINGs. A link is lost if its connection closes or if nothing
+ * arrives for dead_ns. Bytes from a peer never end the process, and never make
+ * it allocate more than the frame limit (STI_HELLO_LIMIT for a stranger).
  *
  * Threads. Every function may be called from any thread and from callbacks,
  * except sti_net_close, sti_net_dial and sti_net_probe: these block and must

@@ -74,8 +74,8 @@ typedef struct strads_glm_options {
      * coefficients; must outlive the run. NULL: the best b for coefficients of
      * 0. */
     const double *start_intercept;
-    /* "auto", "rows" or "columns": which program `strads lasso train` runs. NULL:
-     * "auto". */
+    /* "auto", "rows" or "columns": which program `strads lasso train` runs.
+     * NULL: "auto". */
     const char *cut;
 } strads_glm_options;
 
@@ -146,15 +146,15 @@ STRADS_API strads_err strads_glm_cv(const strads_data *data,
 
 /* The program for data that is cut by columns (STRADS_SPLIT_COLS), in memory or
  * packed in a file of any size (`packed`): workers hold columns and a copy of
- * the margins, and only columns that may be nonzero are unpacked. The penalty l1
- * or elastic-net with a lambda above 0; every loss with two classes or with
+ * the margins, and only columns that may be nonzero are unpacked. The penalty
+ * l1 or elastic-net with a lambda above 0; every loss with two classes or with
  * numbers; without weights, standardize, bounds, offsets and penalty factors.
  * Name "glm-columns"; `config` as for "glm". Parameters beyond the columns are
  * the margins X w and the intercept. */
 extern STRADS_API const strads_program strads_program_glm_columns;
 
 /* Results, from the state that strads_result_state returns; any thread: the
- * options with lambda filled in, the intercept, lambda_max, and the work done. */
+ * options with lambda filled in, the intercept, lambda_max, the work done. */
 typedef struct strads_columns_work {
     uint64_t scans;      /* passes over all columns */
     uint64_t candidates; /* columns that were unpacked */

@@ -28,11 +28,11 @@ typedef strads_glm_options strads_lasso_options;
 extern STRADS_API const strads_program strads_program_lasso;
 
 /* The same for data that is cut by columns (STRADS_SPLIT_COLS), in memory or
- * packed in a file of any size (`packed`): workers hold columns and a copy of the
- * margins, and only columns that may be nonzero are unpacked. Lambda above 0;
- * without standardize, positive and weights. `config` as for "lasso". Parameters
- * beyond the columns are the margins X w and the intercept. Results by
- * strads_columns_resolved and its neighbours (strads/glm.h). */
+ * packed in a file of any size (`packed`): workers hold columns and a copy of
+ * the margins, and only columns that may be nonzero are unpacked. Lambda above
+ * 0; without standardize, positive and weights. `config` as for "lasso".
+ * Parameters beyond the columns are the margins X w and the intercept. Results
+ * by strads_columns_resolved and its neighbours (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_lasso_columns;
 
 /* The program of `strads lasso path`: glm-path (strads/glm.h) with fewer

@@ -177,16 +177,16 @@ STRADS_API uint64_t strads_pack_reader_bytes(const strads_pack *pack);
 STRADS_API strads_err strads_pack_reader_next(strads_pack_reader *reader,
                                               strads_pack_chunk *out);
 
-/* Computes dot[cols] = x_j'v of all columns of the chunk, in f32; v has a number
- * for each row and 16 readable ones behind them. With n entries of at most
- * `most`, a product is off by at most 2^-23 (n / 8 + 18) most sqrt(n) |v|.
+/* Computes dot[cols] = x_j'v of all columns of the chunk, in f32; v has a
+ * number for each row and 16 readable ones behind them. With n entries of at
+ * most `most`, a product is off by at most 2^-23 (n / 8 + 18) most sqrt(n) |v|.
  * STRADS_EFORMAT: a row is out of range. */
 STRADS_API strads_err strads_pack_reader_dots(strads_pack_reader *reader,
                                               const float *v, float *dot);
 
 /* Decodes column `first + k` of the chunk to row[] and value[], start[k + 1] -
- * start[k] of them and at most the number of rows, exact. Columns of a chunk are asked for in ascending order.
- * STRADS_EFORMAT. */
+ * start[k] of them and at most the number of rows, exact. Columns of a chunk
+ * are asked for in ascending order. STRADS_EFORMAT. */
 STRADS_API strads_err strads_pack_reader_column(strads_pack_reader *reader,
                                                 uint32_t k, uint32_t *row,
                                                 double *value);

@@ -1,6 +1,6 @@
-/* tests/criterion/criterion.h - what suites use of Criterion, for builds
- * under ThreadSanitizer and for another processor. Criterion forks from a
- * process with threads, and executes itself; runner.c only forks, from a process
+/* tests/criterion/criterion.h - what suites use of Criterion, for builds under
+ * ThreadSanitizer and for another processor. Criterion forks from a process
+ * with threads, and executes itself; runner.c only forks, from a process
  * without threads. */
 #ifndef TESTS_CRITERION_H
 #define TESTS_CRITERION_H
