@@ -83,6 +83,10 @@ if [ -z "${STRADS_SANITIZE:-}" ]; then # which have memory of their own
     says err "strads: lasso on wide.pack"
     near "$(member small.json objective)" "$(member large.json objective)" 1e-6 "the wide pack"
 fi
+# Simulations take a program as it is.
+gives 0 simulate lasso-columns year.svm --lambda-ratio 0.1 --cost 2ns
+gives 2 simulate lasso year.svm --cut columns --cost 2ns
+says err "this program works by rows"
 gives 2 lasso train year.pack --cut columns --standardize
 says err "a fit by columns has no standardize"
 refuses 2 "rows" lasso train year.svm --cut diagonal

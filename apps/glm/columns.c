@@ -224,8 +224,8 @@ static strads_err schedule(strads_turn *turn)
     case COLUMNS_TO_START:
     case COLUMNS_TO_LARGEST:
     case COLUMNS_TO_SCAN: {
-        const strads_block none = {.id = 0};
-        return strads_turn_dispatch(turn, COLUMNS_SCAN, 1, &none);
+        const strads_block all = {.id = 0, .n = (uint32_t)s->columns};
+        return strads_turn_dispatch(turn, COLUMNS_SCAN, 1, &all);
     }
     case COLUMNS_TO_SOLVE:
         return dispatch_blocks(s, turn, COLUMNS_SOLVE);
@@ -564,6 +564,19 @@ static strads_range owned_columns(const void *config, const strads_data *data,
     return strads_data_part_cols(data, partition);
 }
 
+/* The entries of a column; those of packs are not counted by column. Margins
+ * and the intercept are not computed by blocks. */
+static double weigh_column(const void *config, const strads_data *data,
+                           uint32_t j)
+{
+    const uint64_t columns = strads_data_cols(data);
+    const uint32_t known = strads_data_col_nnz(data, j);
+    (void)config;
+    if (j >= columns)
+        return 1;
+    return known > 0 ? known : (double)strads_data_nnz(data) / (double)columns;
+}
+
 static void end_columns(void *state)
 {
     columns_state *s = state;
@@ -687,6 +700,10 @@ static strads_err refuse_options(const glm_problem *p)
                 p->penalty != &glm_penalty_elastic_net
             ? "penalty but l1 and elastic-net"
             : NULL;
+    if (o->cut && strcmp(o->cut, "rows") == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "cut is rows, and this program works by columns: "
+                           "leave cut out");
     if (lacks)
         return strads_fail(STRADS_EINVAL,
                            "a fit by columns has no %s: leave it out, or --cut "
@@ -747,7 +764,8 @@ static strads_err resolve_logistic_columns(const void *config, glm_problem *out)
     .packed = true, .no_policy = true, .owned = owned_columns, .pooled = true, \
     .config_size = sizeof(config_type), .phases = phases,                      \
     .n_phases = COLUMNS_PHASES, .end = end_columns, .close = columns_close,    \
-    .refresh = columns_refresh, .schedule = schedule, .objective = objective
+    .refresh = columns_refresh, .schedule = schedule, .weight = weigh_column,  \
+    .objective = objective
 
 COLUMNS_SLOTS(lasso, resolve_lasso_columns)
 

@@ -24,6 +24,7 @@ strads_glm_options glm_of_classes(const strads_logistic_options *o,
                                 .class_weight = o->class_weight,
                                 .classes = o->classes,
                                 .row_weight = o->row_weight,
+                                .cut = o->cut,
                                 .start_intercept = o->start_intercept};
 }
 

@@ -144,9 +144,15 @@ static uint64_t count_used_columns(const strads_data *data)
 strads_err glm_shape_problem(const glm_problem *problem,
                              const strads_data *data, strads_shape *shape)
 {
+    const char *cut = problem->options.cut;
     uint32_t classes = 2;
     strads_err err = STRADS_OK;
 
+    if (cut && strcmp(cut, "columns") == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "cut is columns, and this program works by rows: "
+                           "leave cut out, or use the program with -columns "
+                           "behind its name");
     if (problem->loss->labels == GLM_CLASSES)
         err = linear_classes_count(problem->options.classes, data, &classes);
     if (err)

@@ -131,20 +131,28 @@ static uint64_t draw_time(const sti_sim_cost *cost, double seconds,
 
 static strads_err sum_weights(sti_sim_cost *cost)
 {
-    uint64_t n = cost->run->shape.parameters;
+    const sti_run *run = cost->run;
+    const uint64_t n = run->shape.parameters;
+    float *own = NULL; /* a run without policies has no weights */
     if (cost->work_sum)
         return STRADS_OK;
+    strads_err err =
+        run->weight ? STRADS_OK : sti_job_weigh(run, 0, (uint32_t)n, &own);
+    if (err)
+        return err;
+    const float *weight = run->weight ? run->weight : own;
     cost->work_sum = malloc(sizeof *cost->work_sum * (n + 1));
     if (!cost->work_sum)
-        return strads_fail(STRADS_ENOMEM,
-                           "no memory for a simulation's costs of %llu "
-                           "parameters",
-                           (unsigned long long)n);
-    cost->work_sum[0] = 0;
-    for (uint64_t j = 0; j < n; j++)
-        cost->work_sum[j + 1] =
-            cost->work_sum[j] + (double)cost->run->weight[j];
-    return STRADS_OK;
+        err = strads_fail(STRADS_ENOMEM,
+                          "no memory for a simulation's costs of %llu "
+                          "parameters",
+                          (unsigned long long)n);
+    else
+        cost->work_sum[0] = 0;
+    for (uint64_t j = 0; j < n && !err; j++)
+        cost->work_sum[j + 1] = cost->work_sum[j] + (double)weight[j];
+    free(own);
+    return err;
 }
 
 static double block_work(const sti_sim_cost *cost, const strads_block *block)
@@ -154,7 +162,8 @@ static double block_work(const sti_sim_cost *cost, const strads_block *block)
                cost->work_sum[block->first];
     double work = 0;
     for (uint32_t k = 0; k < block->n; k++)
-        work += (double)cost->run->weight[block->param[k]];
+        work += cost->work_sum[block->param[k] + 1] -
+                cost->work_sum[block->param[k]];
     return work;
 }
 
