@@ -289,8 +289,8 @@ gives 2 svm train --no-intercept "$party" --deterministic --tolerance 1e-10 --re
 says err "is damaged: it does not begin like a checkpoint"
 
 # A checkpoint that cannot be written does not end the run
-start lost lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --partitions 2 \
-    --tolerance 1e-15 --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
+start lost lasso train --no-intercept "$year_train" $endless --partitions 2 \
+    --time-limit 3 --checkpoint lost --checkpoint-every 0.1s
 until_there . lost.err # the run has begun
 gives 1 lasso train --no-intercept "$year_train" --resume lost # another node 0
 says err "another run writes its checkpoints there"

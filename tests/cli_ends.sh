@@ -5,7 +5,7 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 common="--lambda-ratio 0.02 --deterministic --partitions 6 --seed 5"
-endless="--lambda-ratio 1e-6 --tolerance 1e-15 --partitions 2"
+endless="$endless --partitions 2"
 
 # A closed terminal acts like SIGTERM, except for a run started with nohup
 # shellcheck disable=SC2086 # words

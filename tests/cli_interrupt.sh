@@ -6,7 +6,7 @@
 # A long run.
 for signal in INT TERM; do
     interrupts m "$signal" lasso train --no-intercept "$year_train" --partitions 2 \
-        --lambda-ratio 1e-6 --tolerance 1e-15
+        $endless
     gives 0 lasso predict m.json "$year_test"
     same "$(wc -l <out)" 373 "predictions of an interrupted model"
     [ -z "$(ls ./*.part 2>/dev/null)" ] || fail "a part of a model was left"
@@ -40,7 +40,7 @@ all_stop() { # NAME SIGNALLED: signals these; all end without an error, with a
     done
     says "$1.err" "interrupted" "the model is in $1.json"
 }
-far="--lambda-ratio 1e-6 --tolerance 1e-15"
+far="$endless"
 # shellcheck disable=SC2086 # words
 for _ in 1 2 3 4 5; do
     three all lasso train --no-intercept "$year_train" $far

@@ -27,7 +27,7 @@ late() {
 }
 
 # Rounds: committed values are the checkpoint
-start first lasso train "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+start first lasso train "$year_train" $endless \
     --workers 1 --partitions 6 --nodes 2 --listen tcp://127.0.0.1:0 \
     --model rounds.json --log rounds.jsonl
 first=$child
@@ -60,9 +60,9 @@ gives 0 lasso predict rounds.json "$year_test"
 says first.err "is refused" "the run continues"
 
 # A ring: the same bits as an undisturbed run
-gives 0 lda train "$words" --topics 20 --sweeps 300 --partitions 4 --seed 5 \
+gives 0 lda train "$words" --topics 20 --sweeps 2000 --partitions 4 --seed 5 \
     --model one.json
-start first lda train "$words" --topics 20 --sweeps 300 --partitions 4 \
+start first lda train "$words" --topics 20 --sweeps 2000 --partitions 4 \
     --seed 5 --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 \
     --checkpoint checkpoints --checkpoint-every 0.3 \
     --model ring.json --log ring.jsonl

@@ -49,7 +49,7 @@ refuses 2 "1024" launch --hosts hosts -- lasso train "$year_train" \
 
 # Ctrl-C: writes the model so far, exits with 130, leaves no process
 start away launch --processes 3 -- lasso train --no-intercept "$year_train" \
-    --lambda-ratio 1e-9 --tolerance 1e-15 --partitions 6 --model away.json \
+    $endless --partitions 6 --model away.json \
     --log away.jsonl
 until_there '"event": "round"' away.jsonl
 kill -INT "$child"
@@ -58,7 +58,7 @@ says away.err "the model is in away.json"
 
 # A killed process is restarted and joins again
 start lost launch --processes 3 -- lasso train --no-intercept "$year_train" \
-    --lambda-ratio 1e-9 --tolerance 1e-15 --partitions 6 --model lost.json \
+    $endless --partitions 6 --model lost.json \
     --log lost.jsonl
 launched=$child
 until_there '"event": "round"' lost.jsonl
@@ -101,8 +101,8 @@ END
     # The launcher is killed: the processes that it started by ssh end by
     # themselves
     start gone launch --hosts hosts --ssh "$reach" --remote "$STRADS_BIN" \
-        --workers 1 -- lasso train --no-intercept "$year_train" --lambda-ratio 1e-9 \
-        --tolerance 1e-15 --partitions 6 --model "$folder/gone.json" \
+        --workers 1 -- lasso train --no-intercept "$year_train" $endless \
+        --partitions 6 --model "$folder/gone.json" \
         --log "$folder/gone.jsonl"
     until_there '"event": "round"' gone.jsonl
     kill -KILL "$child"

@@ -134,8 +134,8 @@ rm -f m.json
 # A node that comes when all are there waits, because there is no partition for
 # it
 rm -f first.err
-start first lasso train --no-intercept "$year_train" --nodes 2 --lambda-ratio 1e-6 \
-    --tolerance 1e-15 --listen "ipc://$folder/full.sock" --model m.json \
+start first lasso train --no-intercept "$year_train" --nodes 2 $endless \
+    --listen "ipc://$folder/full.sock" --model m.json \
     --log full.jsonl
 first=$child
 until_there "strads join" first.err
@@ -153,8 +153,8 @@ rm -f m.json
 
 # A lost node
 rm -f first.err
-start first lasso train --no-intercept "$year_train" --nodes 3 --lambda-ratio 1e-6 \
-    --tolerance 1e-15 --listen "ipc://$folder/lost.sock" --model m.json \
+start first lasso train --no-intercept "$year_train" --nodes 3 $endless \
+    --listen "ipc://$folder/lost.sock" --model m.json \
     --log lost.jsonl
 first=$child
 until_there "strads join" first.err

@@ -41,8 +41,8 @@ asks() {
     done
 }
 
-start stop lasso train --no-intercept "$year_train" --partitions 2 --lambda-ratio 1e-6 \
-    --tolerance 1e-15 --depth 3 --http 127.0.0.1:0
+start stop lasso train --no-intercept "$year_train" --partitions 2 $endless \
+    --depth 3 --http 127.0.0.1:0
 run_of_stop=$child
 browse "$(page_of stop)" stop objective gap workers flight priorities nodes
 kill -TERM "$run_of_stop" 2>/dev/null || : # where the browser could not

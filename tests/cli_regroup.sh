@@ -248,7 +248,7 @@ sed -n 's/.*"value": \[\(.*\)\].*/\1/p' ledger.model | tr ',' '\n' |
 # A worker is silent for so long that the run continues without it. When it
 # wakes, it is notified and joins again. Measured from SIGKILL to the next
 # round.
-start first lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+start first lasso train --no-intercept "$year_train" $endless \
     --partitions 3 --workers 1 --nodes 2 --listen "ipc://$folder/first.sock" \
     --reconnect 0.5 --model first.json --log first.jsonl
 first=$child
@@ -279,7 +279,7 @@ gives 0 lasso predict first.json "$year_test"
 
 # Stopped by the user while the nodes join again and one of them is missing:
 # the current model
-start first lasso train --no-intercept "$year_train" --lambda-ratio 1e-6 --tolerance 1e-15 \
+start first lasso train --no-intercept "$year_train" $endless \
     --workers 1 --nodes 3 --listen "ipc://$folder/again.sock" \
     --reconnect 60 --model again.json --log again.jsonl
 first=$child

@@ -7,7 +7,7 @@ page_of() { # NAME: the address of its page, as printed
     until_there "watch this run at " "$1.err"
     sed -n 's/.*watch this run at //p' "$1.err"
 }
-far="lasso train --no-intercept $year_train --partitions 2 --lambda-ratio 1e-9 --tolerance 1e-15"
+far="lasso train --no-intercept $year_train --partitions 2 $endless"
 
 # shellcheck disable=SC2086 # words
 start far $far --http 127.0.0.1:0 --model far.json --log far.jsonl
