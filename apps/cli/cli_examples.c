@@ -114,6 +114,7 @@ static const struct example {
     {"data synth lasso", "strads data synth lasso made.svm --rows 500 "
                          "--columns 2000"},
     {"report", "strads report run.jsonl lasso.json -o run.html"},
+    {"doctor", "strads doctor"},
 };
 
 static const char *find_example(const char *command)

@@ -425,18 +425,18 @@ static strads_err put_predictions(void *state, FILE *out)
     return STRADS_OK;
 }
 
-static void tell_tally(const void *state)
+static strads_err tell_tally(const void *state)
 {
     const linear *l = state;
     const tally *t = &l->tally;
     const double rows = (double)t->rows;
     char loss[48] = "";
     if (t->rows == 0)
-        return;
+        return STRADS_OK;
     if (l->of.n == 0) {
         cli_say(l->use.quiet, "%" PRIu64 " rows, root mean squared error %.6g",
                 t->rows, sqrt(t->loss / rows));
-        return;
+        return STRADS_OK;
     }
     if (l->probabilities)
         (void)snprintf(loss, sizeof loss, ", log loss %.6g", t->loss / rows);
@@ -448,6 +448,7 @@ static void tell_tally(const void *state)
                 "and count as wrong",
                 t->unknown);
     }
+    return STRADS_OK;
 }
 
 #define LABELS_OPTION                               \

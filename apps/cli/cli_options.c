@@ -904,9 +904,7 @@ static strads_err use(const cli_command *command, int argc, char **argv)
     CLI_TRY(verb->read(u, parsed.arg));
     if (verb->write)
         CLI_TRY(cli_output(u->out.path, verb->write, u));
-    if (verb->tell)
-        verb->tell(u);
-    return STRADS_OK;
+    return verb->tell ? verb->tell(u) : STRADS_OK;
 }
 
 int cli_verb_run(const cli_command *command, int argc, char **argv)

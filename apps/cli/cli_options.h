@@ -160,7 +160,8 @@ typedef struct cli_verb {
     unsigned has;      /* CLI_HAS_...: which options of cli_use it has */
     strads_err (*read)(void *state, const char *const *args);
     strads_err (*write)(void *state, FILE *out); /* or NULL */
-    void (*tell)(const void *state); /* prints text after that; or NULL */
+    strads_err (*tell)(const void *state); /* prints text, or judges, after
+                                            * that; or NULL */
 } cli_verb;
 
 /* Runs a verb and returns its exit code. */
