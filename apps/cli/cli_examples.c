@@ -115,6 +115,7 @@ static const struct example {
                          "--columns 2000"},
     {"report", "strads report run.jsonl lasso.json -o run.html"},
     {"doctor", "strads doctor"},
+    {"export", "strads export lasso.json lasso.onnx"},
 };
 
 static const char *find_example(const char *command)

@@ -32,15 +32,9 @@ typedef struct tally {
 typedef struct linear {
     cli_use use;
     const char *write, *labels_path;
-    const cli_linear_kind *kind;
     strads_model *model;
-    cli_labels of; /* the model's classes, negative one first; n is 0:
-                    * numbers */
-    bool probabilities, softmax;
-    const char *loss; /* loss of a glm model, which defines the outputs; NULL:
-                       * not a glm */
-    uint32_t width;   /* scores of a row */
-    strads_net *net;  /* a network that computes the scores, or NULL */
+    cli_linear_outputs as;
+    strads_net *net; /* a network that computes the scores, or NULL */
     uint64_t rows;
     uint64_t entries; /* in the model's columns */
     double *sums; /* [rows x width], of a network or a pack; otherwise NULL */
@@ -72,29 +66,32 @@ static strads_err refuse_width(const char *path, const strads_model *model)
 }
 
 /* The model's options list the labels. */
-static strads_err read_labels(linear *l, const char *path)
+strads_err cli_linear_outputs_read(const cli_linear_kind *kind,
+                                   const char *path, const strads_model *model,
+                                   cli_linear_outputs *out)
 {
-    const cli_linear_kind *kind = l->kind;
     const cli_model_kind *says;
-    CLI_TRY(cli_model_kind_of(l->model->options, &says));
+    CLI_TRY(cli_linear_kind_find(kind, path, model, &kind));
+    CLI_TRY(cli_model_kind_of(model->options, &says));
     const char *loss = says->loss, *all = says->classes,
                *multi = says->multiclass;
-    const bool glm = strcmp(l->model->program, "glm") == 0;
+    const bool glm = strcmp(model->program, "glm") == 0;
     const bool classes =
         kind->classifies &&
         (!kind->by_loss || (loss && (glm ? strads_glm_classifies(loss)
                                          : strstr(loss, "hinge") != NULL)));
-    l->probabilities =
+    out->kind = kind;
+    out->probabilities =
         classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
-    l->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
-                 (glm && loss && strcmp(loss, "multinomial") == 0);
-    l->loss = glm ? loss : NULL;
+    out->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
+                   (glm && loss && strcmp(loss, "multinomial") == 0);
+    out->loss = glm ? loss : NULL;
     const bool good = (!kind->by_loss || loss) &&
-                      (!classes || (all && cli_labels_read(all, &l->of))) &&
-                      (kind->net || l->model->width == cli_labels_sums(&l->of));
-    l->width = kind->net ? cli_labels_sums(&l->of) : l->model->width;
+                      (!classes || (all && cli_labels_read(all, &out->of))) &&
+                      (kind->net || model->width == cli_labels_sums(&out->of));
+    out->width = kind->net ? cli_labels_sums(&out->of) : model->width;
     if (!good && !kind->classifies)
-        return refuse_width(path, l->model);
+        return refuse_width(path, model);
     return good ? STRADS_OK
                 : strads_fail(STRADS_EFORMAT,
                               "%s: its options do not name %sthe labels, "
@@ -108,18 +105,19 @@ static strads_err read_labels(linear *l, const char *path)
 static strads_err find_sums(linear *l)
 {
     const uint64_t rows = l->rows;
-    const uint32_t k = l->of.n;
+    const uint32_t k = l->as.of.n;
     double *p;
-    CLI_TRY(cli_reserve(3 * (size_t)l->width, sizeof *l->b, "the sums", &l->b));
-    l->sum = l->b + l->width;
-    l->say = l->sum + l->width;
-    CLI_TRY(cli_reserve(rows * l->width + 1, sizeof *l->sums, "the sums",
+    CLI_TRY(
+        cli_reserve(3 * (size_t)l->as.width, sizeof *l->b, "the sums", &l->b));
+    l->sum = l->b + l->as.width;
+    l->say = l->sum + l->as.width;
+    CLI_TRY(cli_reserve(rows * l->as.width + 1, sizeof *l->sums, "the sums",
                         &l->sums));
     CLI_TRY(cli_reserve(rows * k + 1, sizeof *p, "the sums", &p));
     CLI_TRY(strads_net_predict(l->net, &l->share->by_row, p));
     for (uint64_t i = 0; i < rows; i++) {
         const double *of = p + i * k;
-        double *sum = l->sums + i * l->width;
+        double *sum = l->sums + i * l->as.width;
         sum[0] = log(fmax(of[1], DBL_MIN)) - log(fmax(of[0], DBL_MIN));
         for (uint32_t c = 0; k > 2 && c < k; c++)
             sum[c] = log(fmax(of[c], DBL_MIN));
@@ -152,7 +150,7 @@ static strads_err add_chunk(linear *l, strads_pack_reader *reader,
                             const strads_pack_chunk *chunk, uint32_t *row,
                             double *value)
 {
-    const uint32_t width = l->width;
+    const uint32_t width = l->as.width;
     for (uint32_t k = 0; k < chunk->cols; k++) {
         l->entries += chunk->first + k < l->model->columns
                           ? chunk->start[k + 1] - chunk->start[k]
@@ -184,12 +182,12 @@ static strads_err sum_pack(linear *l, const char *path)
     strads_pack_chunk chunk;
     uint32_t *row;
     double *value;
-    CLI_TRY(cli_reserve(rows * l->width + 1, sizeof *l->sums, "the sums",
+    CLI_TRY(cli_reserve(rows * l->as.width + 1, sizeof *l->sums, "the sums",
                         &l->sums));
     CLI_TRY(cli_reserve(rows + 1, sizeof *row, "a column", &row));
     CLI_TRY(cli_reserve(rows + 1, sizeof *value, "a column", &value));
     for (uint64_t i = 0; i < rows; i++)
-        memcpy(l->sums + i * l->width, l->b, l->width * sizeof *l->b);
+        memcpy(l->sums + i * l->as.width, l->b, l->as.width * sizeof *l->b);
     CLI_TRY(strads_pack_open(path, &pack));
     const bool direct = strads_pack_exceeds(path, l->use.memory);
     strads_err err = strads_pack_reader_open(pack, 0, strads_data_cols(l->data),
@@ -209,10 +207,9 @@ static strads_err read_both(void *state, const char *const *path)
     linear *l = state;
     CLI_TRY(cli_model_read(path[0], kind_of(&l->use)->program, &l->model));
     CLI_TRY(
-        cli_linear_kind_find(kind_of(&l->use), path[0], l->model, &l->kind));
-    CLI_TRY(read_labels(l, path[0]));
+        cli_linear_outputs_read(kind_of(&l->use), path[0], l->model, &l->as));
     uint64_t columns = l->model->columns > 0 ? l->model->columns : 1;
-    if (l->kind->net) {
+    if (l->as.kind->net) {
         CLI_TRY(strads_net_from_model(l->model, &l->net));
         columns = strads_net_inputs(l->net);
     }
@@ -227,8 +224,8 @@ static strads_err read_both(void *state, const char *const *path)
         .min_cols = packed ? 0 : columns,
         .most_cols = packed ? 0 : columns,
         .labels_path = l->labels_path,
-        .named_labels = l->of.n > 0,
-        .label_names = l->of.names,
+        .named_labels = l->as.of.n > 0,
+        .label_names = l->as.of.names,
         .table = l->model->names,
         .target = l->model->names ? l->model->target : NULL,
         .col_names = l->model->names,
@@ -261,7 +258,7 @@ static strads_err read_both(void *state, const char *const *path)
 static void add_up_row(linear *l, uint64_t i)
 {
     const strads_sparse *rows = &l->share->by_row;
-    const uint32_t width = l->width;
+    const uint32_t width = l->as.width;
     memcpy(l->sum, l->sums ? l->sums + i * width : l->b,
            width * sizeof *l->sum);
     if (l->net)
@@ -272,14 +269,14 @@ static void add_up_row(linear *l, uint64_t i)
         for (uint32_t c = 0; c < width; c++)
             l->sum[c] += rows->f64[e] * w[c];
     }
-    if (l->loss && l->of.n == 0 && l->what != DECISION)
-        l->sum[0] = strads_glm_mean(l->loss, l->sum[0]);
+    if (l->as.loss && l->as.of.n == 0 && l->what != DECISION)
+        l->sum[0] = strads_glm_mean(l->as.loss, l->sum[0]);
 }
 
 /* If only one side has names, no label matches. */
 static double label_of(const linear *l, uint64_t i)
 {
-    const bool named = l->of.names != NULL;
+    const bool named = l->as.of.names != NULL;
     return named == (l->share->label_names != NULL) ? l->share->label[i] : NAN;
 }
 
@@ -296,13 +293,13 @@ static double log_sigmoid(double sum)
 static void find_logs(const linear *l, const double *sum, double *out)
 {
     double most = -INFINITY, all = 0;
-    for (uint32_t k = 0; k < l->of.n; k++) {
-        out[k] = l->softmax ? sum[k] : log_sigmoid(sum[k]);
+    for (uint32_t k = 0; k < l->as.of.n; k++) {
+        out[k] = l->as.softmax ? sum[k] : log_sigmoid(sum[k]);
         most = fmax(most, out[k]);
     }
-    for (uint32_t k = 0; k < l->of.n; k++)
+    for (uint32_t k = 0; k < l->as.of.n; k++)
         all += exp(out[k] - most);
-    for (uint32_t k = 0; k < l->of.n; k++)
+    for (uint32_t k = 0; k < l->as.of.n; k++)
         out[k] -= most + log(all);
 }
 
@@ -310,13 +307,13 @@ static void find_logs(const linear *l, const double *sum, double *out)
  * one. */
 static void find_probabilities(linear *l)
 {
-    if (l->of.n == 2) {
-        l->say[0] = l->loss ? strads_glm_mean(l->loss, l->sum[0])
-                            : 1 / (1 + exp(-l->sum[0]));
+    if (l->as.of.n == 2) {
+        l->say[0] = l->as.loss ? strads_glm_mean(l->as.loss, l->sum[0])
+                               : 1 / (1 + exp(-l->sum[0]));
         return;
     }
     find_logs(l, l->sum, l->say);
-    for (uint32_t k = 0; k < l->of.n; k++)
+    for (uint32_t k = 0; k < l->as.of.n; k++)
         l->say[k] = exp(l->say[k]);
 }
 
@@ -324,10 +321,10 @@ static void find_probabilities(linear *l)
 static double log_loss(const linear *l, double label)
 {
     double log_of[CLI_LABELS_MAX];
-    const uint32_t k = cli_labels_find(&l->of, label);
-    if (k == l->of.n)
+    const uint32_t k = cli_labels_find(&l->as.of, label);
+    if (k == l->as.of.n)
         return -log(DBL_MIN); /* a label that the model lacks */
-    if (l->of.n == 2)
+    if (l->as.of.n == 2)
         return -log_sigmoid(k == 1 ? l->sum[0] : -l->sum[0]);
     find_logs(l, l->sum, log_of);
     return -log_of[k];
@@ -337,11 +334,11 @@ static double log_loss(const linear *l, double label)
 static void judge_row(linear *l, double label)
 {
     double loss = (l->sum[0] - label) * (l->sum[0] - label);
-    if (l->of.n) {
-        const uint32_t best = cli_labels_best(&l->of, l->sum);
-        l->tally.right += l->of.label[best] == label;
-        l->tally.unknown += cli_labels_find(&l->of, label) == l->of.n;
-        loss = l->probabilities ? log_loss(l, label) : 0;
+    if (l->as.of.n) {
+        const uint32_t best = cli_labels_best(&l->as.of, l->sum);
+        l->tally.right += l->as.of.label[best] == label;
+        l->tally.unknown += cli_labels_find(&l->as.of, label) == l->as.of.n;
+        loss = l->as.probabilities ? log_loss(l, label) : 0;
     }
     l->tally.rows++;
     l->tally.loss += loss;
@@ -359,8 +356,8 @@ static what find_what(const linear *l)
 {
     for (what w = PROBABILITY; l->write && w <= DECISION; w++)
         if (strcmp(what_words[w], l->write) == 0)
-            return l->of.n || w == DECISION ? w : NUMBER;
-    return l->probabilities ? PROBABILITY : l->of.n ? LABEL : NUMBER;
+            return l->as.of.n || w == DECISION ? w : NUMBER;
+    return l->as.probabilities ? PROBABILITY : l->as.of.n ? LABEL : NUMBER;
 }
 
 /* Columns of a table of predictions, one for each label if there are
@@ -373,12 +370,12 @@ typedef struct heading {
 static uint32_t make_heading(const linear *l, heading *h)
 {
     char buffer[32];
-    const uint32_t n = l->what == NUMBER || l->what == LABEL ? 1 : l->width;
-    const bool names = l->what == LABEL && l->of.names;
+    const uint32_t n = l->what == NUMBER || l->what == LABEL ? 1 : l->as.width;
+    const bool names = l->what == LABEL && l->as.of.names;
     for (uint32_t k = 0; k < n; k++) {
         (void)snprintf(h->name[k], sizeof h->name[k], "%s%s%s",
                        what_words[l->what], n > 1 ? "_" : "",
-                       n > 1 ? cli_labels_text(&l->of, k, buffer) : "");
+                       n > 1 ? cli_labels_text(&l->as.of, k, buffer) : "");
         h->column[k] =
             (cli_column){h->name[k], names ? CLI_STRING : CLI_NUMBER, 0};
     }
@@ -388,11 +385,11 @@ static uint32_t make_heading(const linear *l, heading *h)
 static void put_row(linear *l, cli_table *t)
 {
     if (l->what == LABEL) {
-        const uint32_t best = cli_labels_best(&l->of, l->sum);
-        if (l->of.names)
-            cli_table_text(t, cli_labels_name(&l->of, best));
+        const uint32_t best = cli_labels_best(&l->as.of, l->sum);
+        if (l->as.of.names)
+            cli_table_text(t, cli_labels_name(&l->as.of, best));
         else
-            cli_table_number(t, l->of.label[best]);
+            cli_table_number(t, l->as.of.label[best]);
         return;
     }
     if (l->what == PROBABILITY)
@@ -406,7 +403,7 @@ static strads_err put_predictions(void *state, FILE *out)
     linear *l = state;
     heading *h;
     l->what = find_what(l);
-    if (l->what == PROBABILITY && !l->probabilities) {
+    if (l->what == PROBABILITY && !l->as.probabilities) {
         return strads_fail(STRADS_EINVAL,
                            "--write probability: a model of a hinge has none; "
                            "expected label or decision");
@@ -433,12 +430,12 @@ static strads_err tell_tally(const void *state)
     char loss[48] = "";
     if (t->rows == 0)
         return STRADS_OK;
-    if (l->of.n == 0) {
+    if (l->as.of.n == 0) {
         cli_say(l->use.quiet, "%" PRIu64 " rows, root mean squared error %.6g",
                 t->rows, sqrt(t->loss / rows));
         return STRADS_OK;
     }
-    if (l->probabilities)
+    if (l->as.probabilities)
         (void)snprintf(loss, sizeof loss, ", log loss %.6g", t->loss / rows);
     cli_say(l->use.quiet, "%" PRIu64 " rows, %.2f %% of labels right%s",
             t->rows, 100 * (double)t->right / rows, loss);
@@ -521,7 +518,7 @@ static strads_err take_sums(evaluation *e, const char *data)
 {
     linear *l = &e->l;
     const uint64_t rows = l->share->label ? l->rows : 0;
-    const size_t width = l->width;
+    const size_t width = l->as.width;
     if (rows == 0) {
         return strads_fail(STRADS_EINVAL,
                            "%s: has no rows with labels to judge the model by",
@@ -529,7 +526,7 @@ static strads_err take_sums(evaluation *e, const char *data)
     }
     CLI_TRY(cli_reserve(rows * width, sizeof *e->sums, "the sums", &e->sums));
     CLI_TRY(cli_reserve(rows, sizeof *e->label, "the labels", &e->label));
-    CLI_TRY(cli_reserve((size_t)l->of.n + 1, sizeof *e->tally, "the classes",
+    CLI_TRY(cli_reserve((size_t)l->as.of.n + 1, sizeof *e->tally, "the classes",
                         &e->tally));
     CLI_TRY(cli_reserve(rows, sizeof *e->score, "the scores", &e->score));
     CLI_TRY(cli_reserve(rows, 1, "the scores", &e->is_class));
@@ -547,13 +544,13 @@ static strads_err take_sums(evaluation *e, const char *data)
  * which is at least as wide as the interval of the mean. */
 static linear_interval find_auc(evaluation *e)
 {
-    const cli_labels *of = &e->l.of;
+    const cli_labels *of = &e->l.as.of;
     const uint64_t rows = e->l.tally.rows;
     linear_interval sum = {0};
     double n = 0;
     for (uint32_t c = of->n == 2; c < of->n; c++) {
         for (uint64_t i = 0; i < rows; i++) {
-            e->score[i] = e->sums[i * e->l.width + (of->n == 2 ? 0 : c)];
+            e->score[i] = e->sums[i * e->l.as.width + (of->n == 2 ? 0 : c)];
             e->is_class[i] = e->label[i] == of->label[c];
         }
         linear_interval auc = linear_evaluate_auc(rows, e->score, e->is_class);
@@ -578,7 +575,7 @@ static void measure_class(evaluation *e, uint32_t c)
     char buffer[32];
     char *name = e->names[c];
     (void)snprintf(name, sizeof e->names[c], "%s",
-                   cli_labels_text(&e->l.of, c, buffer));
+                   cli_labels_text(&e->l.as.of, c, buffer));
     add_measure(e, "rows", name, interval_of((double)t->rows));
     add_measure(e, "precision", name, interval_of(ratio_of(t->both, t->given)));
     add_measure(e, "recall", name, interval_of(ratio_of(t->both, t->rows)));
@@ -588,9 +585,9 @@ static void measure_class(evaluation *e, uint32_t c)
 static void measure_classes(evaluation *e)
 {
     const linear *l = &e->l;
-    const cli_labels *of = &l->of;
+    const cli_labels *of = &l->as.of;
     for (uint64_t i = 0; i < l->tally.rows; i++) {
-        uint32_t given = cli_labels_best(of, e->sums + i * l->width);
+        uint32_t given = cli_labels_best(of, e->sums + i * l->as.width);
         for (uint32_t c = 0; c < of->n; c++)
             e->tally[c].rows += e->label[i] == of->label[c];
         e->tally[given].given++;
@@ -599,7 +596,7 @@ static void measure_classes(evaluation *e)
     add_measure(e, "accuracy", NULL,
                 linear_evaluate_share(l->tally.right, l->tally.rows));
     add_measure(e, "auc", NULL, find_auc(e));
-    if (l->probabilities) {
+    if (l->as.probabilities) {
         add_measure(e, "log_loss", NULL,
                     linear_evaluate_mean(l->tally.rows, l->tally.loss,
                                          l->tally.squares));
@@ -644,16 +641,16 @@ static void put_json(const evaluation *e, FILE *out)
         cli_json_count(&j, "unknown_labels", l->tally.unknown);
     for (uint32_t k = 0; k < e->n_all; k++)
         put_json_measure(&j, &e->measure[k]);
-    if (l->of.n > 0) {
+    if (l->as.of.n > 0) {
         cli_json_open(&j, "classes", '[');
         for (uint32_t k = e->n_all; k < e->n; k++) {
             if ((k - e->n_all) % CLASS_FIGURES == 0) {
                 const uint32_t c = (k - e->n_all) / CLASS_FIGURES;
                 cli_json_open(&j, NULL, '{');
-                if (l->of.names)
+                if (l->as.of.names)
                     cli_json_string(&j, "label", e->names[c]);
                 else
-                    cli_json_number(&j, "label", l->of.label[c]);
+                    cli_json_number(&j, "label", l->as.of.label[c]);
             }
             put_json_measure(&j, &e->measure[k]);
             if ((k - e->n_all) % CLASS_FIGURES == CLASS_FIGURES - 1)
@@ -695,7 +692,7 @@ static void put_text(const evaluation *e, FILE *out)
             (void)fprintf(out, "%-12s %.6g\n", name, m->value);
         }
     }
-    for (uint32_t c = 0; c < l->of.n; c++) {
+    for (uint32_t c = 0; c < l->as.of.n; c++) {
         const cli_measure *m = &e->measure[e->n_all + c * CLASS_FIGURES];
         (void)fprintf(out, "class %-6s %.0f rows, precision %.4g, recall %.4g",
                       e->names[c], m[0].value, m[1].value, m[2].value);
@@ -725,7 +722,7 @@ static strads_err evaluate_rows(void *state, const char *const *path)
     evaluation *e = state;
     CLI_TRY(read_both(&e->l, path));
     CLI_TRY(take_sums(e, path[1]));
-    (e->l.of.n > 0 ? measure_classes : measure_numbers)(e);
+    (e->l.as.of.n > 0 ? measure_classes : measure_numbers)(e);
     return STRADS_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef CLI_LINEAR_H
 #define CLI_LINEAR_H
 
+#include "cli_labels.h"
 #include "cli_options.h"
 
 /* The kind of models that a verb accepts: `of` in a command's row. */
@@ -14,12 +15,14 @@ typedef struct cli_linear_kind {
     bool net;           /* a network computes the scores */
 } cli_linear_kind;
 
+/* Models of any program: the model determines its kind. */
+extern const cli_linear_kind cli_linear_any;
+
 /* For numbers, for classes with probabilities, for classes without. */
 extern const cli_verb cli_predict_numbers, cli_predict_probabilities,
     cli_predict_labels;
 extern const cli_verb cli_linear_evaluate, cli_linear_show;
 
-/* Rows of a table of commands for a kind of models. */
 /* The kind of a model: the command's or, for a command that takes any program,
  * that of the program that trained it. A user's program counts as linear: a
  * row's prediction is the sum of coefficient times entry. STRADS_EINVAL: a
@@ -28,6 +31,25 @@ strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
                                 const char *path, const strads_model *model,
                                 const cli_linear_kind **out);
 
+/* What a model's scores mean. */
+typedef struct cli_linear_outputs {
+    const cli_linear_kind *kind;
+    cli_labels of; /* its classes, negative one first; n is 0: numbers */
+    bool probabilities, softmax;
+    const char *loss; /* loss of a glm model, which defines the outputs; NULL:
+                       * not a glm */
+    uint32_t width;   /* scores of a row */
+} cli_linear_outputs;
+
+/* Reads the meaning from the model's options. `kind` is that of the command;
+ * `path` is for messages. *out starts as {0}. STRADS_EINVAL: as
+ * cli_linear_kind_find. STRADS_EFORMAT: the options lack the loss or the
+ * labels. */
+strads_err cli_linear_outputs_read(const cli_linear_kind *kind,
+                                   const char *path, const strads_model *model,
+                                   cli_linear_outputs *out);
+
+/* Rows of a table of commands for a kind of models. */
 #define CLI_LINEAR_USE(word, kind, predict_verb, summary_, about_)          \
     {.name = word " predict",                                               \
      .args = "MODEL DATA",                                                  \

@@ -492,7 +492,7 @@ static const cli_linear_kind svm = {.program = "svm",
                                     .by_loss = true};
 
 /* Models of any program: the model determines its kind. */
-static const cli_linear_kind any = {.program = NULL};
+const cli_linear_kind cli_linear_any = {.program = NULL};
 
 strads_err cli_linear_kind_find(const cli_linear_kind *of_command,
                                 const char *path, const strads_model *model,
@@ -617,20 +617,20 @@ const cli_command cli_linear_commands[] = {
               "linear model of any program. For a program of your own (strads "
               "run), it is the sum of coefficient times entry.",
      .verb = &cli_predict_probabilities,
-     .of = &any},
+     .of = &cli_linear_any},
     {.name = "evaluate",
      .args = "MODEL DATA",
      .summary = "measure its predictions",
      .about = "Measures the predictions of a linear model of any program on "
               "rows with labels.",
      .verb = &cli_linear_evaluate,
-     .of = &any},
+     .of = &cli_linear_any},
     {.name = "show",
      .args = "MODEL",
      .summary = "print its largest weights, by name",
      .about = "Shows the intercept and the largest weights of a linear model "
               "of any program, also of your own (strads run).",
      .verb = &cli_linear_show,
-     .of = &any},
+     .of = &cli_linear_any},
     {.name = NULL},
 };
