@@ -61,6 +61,8 @@ trained lasso train "$year_train" --lambda-ratio 1
 same "$year_test" model.json prediction 1e-9
 trained glm train three.svm --loss poisson --penalty none
 same three.svm model.json prediction 1e-9
+trained glm train three.svm --loss tweedie --penalty ridge --lambda 0.1
+same three.svm model.json prediction 1e-9
 trained logistic train "$party"
 same "$party_test" model.json probabilities 1e-9
 same "$party_test" model.json label 0 --write label

@@ -49,6 +49,24 @@ says out R2 RMSE
 gives 0 glm show logistic.json --top 3
 says out "(intercept)"
 
+# Gamma and Tweedie: predictions are means above 0; the power and the labels
+# have limits
+awk '{ $1 = exp($1 / 10); print }' "$year_train" >amounts.svm
+trains gamma amounts.svm --loss gamma --intercept --lambda-ratio 0.1
+gives 0 glm predict gamma.json amounts.svm
+awk '$1 <= 0 { exit 1 }' out || fail "a mean that is not above 0"
+trains tweedie amounts.svm --loss tweedie --loss-parameter 1.9 --intercept \
+    --lambda-ratio 0.1
+gives 0 glm evaluate tweedie.json amounts.svm
+says out R2 RMSE
+refuses 2 'loss-parameter is 2; for the loss tweedie it must be above 1 and' \
+    glm train amounts.svm --loss tweedie --loss-parameter 2
+{ cat amounts.svm; echo "0 1:1"; } >zero.svm
+refuses 2 'the loss gamma needs labels above 0; labels at or below it: 1' \
+    glm train --loss gamma --partitions 2 zero.svm -q --intercept
+refuses 2 'the loss tweedie needs labels from 0 up, and a label is -1' \
+    glm train "$party" --loss tweedie -q --intercept
+
 # Several labels: each against the rest, as in strads logistic; predictions are
 # labels, or a probability of each
 awk '{ $1 = ($1 > 0) + 2 * (NR % 3 == 0); print }' "$party" >four.svm

@@ -279,7 +279,8 @@ Test(columns, a_scan_keeps_the_steepest_of_too_many)
 Test(columns, every_loss_ends_at_the_optimum_by_rows)
 {
     static const char *const losses[] = {"squared", "logistic", "squared-hinge",
-                                         "poisson", "huber"};
+                                         "poisson", "gamma",    "tweedie",
+                                         "huber"};
     static const fit by_rows = {1, 1, 0, false};
     static const fit fits[] = {{1, 1, 1, true}, {3, 2, 1, true}};
     for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
@@ -290,6 +291,8 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
             for (uint64_t i = 0; i < d.rows; i++)
                 d.y[i] = l == 1 || l == 2 ? d.y[i] > 0
                          : l == 3         ? floor(fabs(d.y[i]))
+                         : l == 4         ? exp(d.y[i] / 4)
+                         : l == 5         ? fmax(d.y[i], 0)
                                           : d.y[i];
             const strads_glm_options o = {.loss = losses[l],
                                           .penalty =

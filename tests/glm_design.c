@@ -23,6 +23,10 @@ lasso_design glm_design_random(const lasso_recipe *recipe, const char *loss)
             d.y[i] = d.y[i] > mean;
         else if (is(loss, "", "poisson"))
             d.y[i] = floor(exp(2 * d.y[i] / most));
+        else if (is(loss, "", "gamma"))
+            d.y[i] = exp(2 * d.y[i] / most);
+        else if (is(loss, "", "tweedie"))
+            d.y[i] = fmax(exp(2 * d.y[i] / most) - 1, 0);
     return d;
 }
 
@@ -101,6 +105,12 @@ static pair loss_at(const strads_glm_options *o, double y, double z)
     if (is(o->loss, "", "poisson"))
         return (pair){exp(z) - y * z - y + (y > 0 ? y * log(y) : 0),
                       exp(z) - y};
+    if (is(o->loss, "", "gamma"))
+        return (pair){z - log(y) - 1 + y * exp(-z), 1 - y * exp(-z)};
+    if (is(o->loss, "", "tweedie")) { /* of power 1.5 */
+        const double root = exp(z / 2), part = y > 0 ? y / root : 0;
+        return (pair){2 * (part + root) - 4 * sqrt(y), root - part};
+    }
     abort();
 }
 

@@ -24,7 +24,8 @@ static const lasso_recipe shapes[] = {
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
 static const char *const losses[] = {"squared", "logistic", "squared-hinge",
-                                     "poisson", "huber"};
+                                     "poisson", "gamma",    "tweedie",
+                                     "huber"};
 enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
 
 /* Groups of 1 to 5 columns, none of neighbours. */

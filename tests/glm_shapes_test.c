@@ -9,7 +9,8 @@
 #include "tests/glm_design.h"
 
 static const char *const losses[] = {"squared", "logistic", "squared-hinge",
-                                     "poisson", "huber"};
+                                     "poisson", "gamma",    "tweedie",
+                                     "huber"};
 enum { LOSSES = sizeof(losses) / sizeof(losses[0]) };
 
 /* ---- designs ------------------------------------------------------------- */
@@ -54,6 +55,8 @@ static void make_odd(lasso_design *d, enum kind kind, const char *loss)
         else if (kind == TOLD)
             d->y[i] = strads_glm_classifies(loss)    ? x > 0
                       : strcmp(loss, "poisson") == 0 ? floor(exp(x))
+                      : strcmp(loss, "gamma") == 0   ? exp(x)
+                      : strcmp(loss, "tweedie") == 0 ? fmax(x, 0)
                                                      : x;
     }
 }
@@ -74,6 +77,12 @@ static lasso_design design_of(int k, const char *loss)
     return d;
 }
 
+/* Labels of 0 pull margins to minus infinity. */
+static bool has_zeros(const char *loss)
+{
+    return strcmp(loss, "poisson") == 0 || strcmp(loss, "tweedie") == 0;
+}
+
 /* One class, or counts that are all 0: the best intercept is infinite. */
 static bool has_no_fit(const lasso_design *d, const strads_glm_options *o)
 {
@@ -81,7 +90,7 @@ static bool has_no_fit(const lasso_design *d, const strads_glm_options *o)
         if (d->y[i] != d->y[0])
             return false;
     return strads_glm_classifies(o->loss) ||
-           (strcmp(o->loss, "poisson") == 0 && o->intercept && d->y[0] == 0);
+           (has_zeros(o->loss) && o->intercept && d->y[0] == 0);
 }
 
 /* ---- fits ---------------------------------------------------------------- */
@@ -94,7 +103,7 @@ static bool may_run_away(const strads_glm_options *o)
                                      strcmp(o->penalty, "scad") == 0);
 
     return (flat || o->penalty_factor) &&
-           (strads_glm_classifies(o->loss) || strcmp(o->loss, "poisson") == 0);
+           (strads_glm_classifies(o->loss) || has_zeros(o->loss));
 }
 
 static void check(int k, const lasso_design *d, const strads_glm_options *o,

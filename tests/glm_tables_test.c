@@ -23,8 +23,14 @@ enum { PENALTIES = sizeof(penalties) / sizeof(penalties[0]) };
 
 /* ---- losses -------------------------------------------------------------- */
 
-static const double numbers[] = {-3, -.5, 0, .25, 2, 40}, counts[] = {0, 1, 7},
-                    signs[] = {-1, 1};
+/* Labels of each kind. */
+static const struct {
+    double y[6];
+    size_t n;
+} labels[] = {[GLM_NUMBERS] = {{-3, -.5, 0, .25, 2, 40}, 6},
+              [GLM_COUNTS] = {{0, .01, 1, 7}, 4},
+              [GLM_POSITIVE] = {{.01, 1, 7}, 3},
+              [GLM_CLASSES] = {{-1, 1}, 2}};
 
 /* Runs `evaluate` on one row of weight 2. */
 static double evaluate(const glm_loss *loss, double y, double z, double *r,
@@ -145,29 +151,40 @@ Test(glm_tables, losses_of_nan_are_nan)
     }
 }
 
+static void check_loss(const char *word, const glm_loss *loss)
+{
+    const double *y = labels[loss->labels].y;
+
+    for (double z = -4.03; z < 4; z += .37) {
+        for (size_t i = 0; i < labels[loss->labels].n; i++) {
+            check_slopes(word, loss, y[i], z);
+            check_conjugate(word, loss, y[i], z);
+        }
+        check_mean(word, loss, z);
+        check_link(word, loss, z);
+    }
+    check_conjugates(word, loss);
+}
+
 Test(glm_tables, losses_have_their_slopes_conjugates_means_and_links)
 {
     for (size_t k = 0; k < LOSSES; k++) {
-        const glm_loss *loss = losses[k].loss;
-        const double *y = loss->labels == GLM_CLASSES  ? signs
-                          : loss->labels == GLM_COUNTS ? counts
-                                                       : numbers;
-        const size_t n = loss->labels == GLM_CLASSES  ? 2
-                         : loss->labels == GLM_COUNTS ? 3
-                                                      : 6;
-        for (double z = -4.03; z < 4; z += .37) {
-            for (size_t i = 0; i < n; i++) {
-                check_slopes(losses[k].word, loss, y[i], z);
-                check_conjugate(losses[k].word, loss, y[i], z);
-            }
-            check_mean(losses[k].word, loss, z);
-            check_link(losses[k].word, loss, z);
-        }
-        check_conjugates(losses[k].word, loss);
-        cr_expect_eq(glm_loss_find(losses[k].word), loss);
+        check_loss(losses[k].word, losses[k].loss);
+        cr_expect_eq(glm_loss_find(losses[k].word), losses[k].loss);
     }
     cr_expect_null(glm_loss_find("none such"));
     cr_expect_null(glm_penalty_find("none such"));
+}
+
+Test(glm_tables, tweedie_losses_of_other_powers)
+{
+    static const double powers[] = {1.01, 1.2, 1.8, 1.99};
+
+    for (size_t k = 0; k < sizeof powers / sizeof *powers; k++) {
+        glm_loss loss = glm_loss_tweedie;
+        loss.usual = powers[k];
+        check_loss("tweedie", &loss);
+    }
 }
 
 /* ---- penalties of one coefficient ---------------------------------------- */

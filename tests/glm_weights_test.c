@@ -12,7 +12,8 @@
 #include "tests/glm_design.h"
 
 static const char *const losses[] = {"squared", "logistic", "squared-hinge",
-                                     "poisson", "huber"};
+                                     "poisson", "gamma",    "tweedie",
+                                     "huber"};
 enum { LOSSES = sizeof losses / sizeof losses[0] };
 
 static char path[] = "/tmp/strads_weights_XXXXXX";

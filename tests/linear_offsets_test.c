@@ -33,15 +33,17 @@ typedef enum loss {
     DUAL_SQUARED_HINGE,
     DUAL_EPSILON,
     DUAL_SQUARED_EPSILON,
-    LOSSES
+    LOSSES,
+    /* in place of some Poisson losses: */
+    GAMMA = LOSSES,
+    TWEEDIE,
+    ALL_LOSSES
 } loss;
 
-static const char *const loss_name[LOSSES] = {"squared",        "logistic",
-                                              "multinomial",    "squared-hinge",
-                                              "poisson",        "huber",
-                                              "logistic",       "hinge",
-                                              "squared-hinge",  "epsilon",
-                                              "squared-epsilon"};
+static const char *const loss_name[ALL_LOSSES] = {
+    "squared",         "logistic", "multinomial", "squared-hinge", "poisson",
+    "huber",           "logistic", "hinge",       "squared-hinge", "epsilon",
+    "squared-epsilon", "gamma",    "tweedie"};
 
 typedef enum penalty_kind {
     NONE,
@@ -113,7 +115,7 @@ static double normal(uint64_t *state)
 
 static bool is_dual(loss l)
 {
-    return l >= DUAL_LOGISTIC;
+    return l >= DUAL_LOGISTIC && l < LOSSES;
 }
 
 static bool classifies(loss l)
@@ -130,6 +132,10 @@ static double label_of(loss l, double score, uint64_t *state)
         return noisy < -.5 ? 0 : noisy < .6 ? 1 : 2;
     if (l == POISSON)
         return floor(exp(fmin(.5 * noisy, 4)) + uniform(state));
+    if (l == GAMMA)
+        return exp(fmin(.5 * noisy, 4));
+    if (l == TWEEDIE)
+        return uniform(state) < .3 ? 0 : exp(fmin(.5 * noisy, 4));
     if (classifies(l))
         return uniform(state) < .1 || noisy > 0 ? 1 : -1;
     return noisy + 2;
@@ -195,6 +201,8 @@ static trial make_trial(uint64_t seed, bool intercept, bool concave)
         t.loss = (loss)(t.loss % DUAL_LOGISTIC);
         t.penalty = seed % 2 ? MCP : SCAD;
     }
+    if (t.loss == POISSON && seed % 5 < 2)
+        t.loss = seed % 5 == 0 ? GAMMA : TWEEDIE;
     t.standardize = uniform(s) < .4;
     t.weighted = uniform(s) < .3;
     t.path = !is_dual(t.loss) && t.loss != SOFTMAX && t.penalty != NONE &&
@@ -377,6 +385,10 @@ static long double loss_at(loss l, double y, const long double *z)
         return m < 1 ? (1 - m) * (1 - m) / 2 : 0;
     case POISSON:
         return expl(z[0]) - y * z[0] - (y > 0 ? y - y * logl(y) : 0);
+    case GAMMA:
+        return z[0] - logl(y) - 1 + y * expl(-z[0]);
+    case TWEEDIE: /* of power 1.5 */
+        return 2 * (y * expl(-z[0] / 2) + expl(z[0] / 2)) - 4 * sqrtl(y);
     case HUBER:
         over = fabsl(off);
         return over <= HUBER_BEND
@@ -418,7 +430,7 @@ static long double value_at(const trial *t, const lasso_design *d,
                             const long double *w, const long double *b,
                             uint32_t width)
 {
-    const bool svm = t->loss >= DUAL_HINGE;
+    const bool svm = is_dual(t->loss) && t->loss != DUAL_LOGISTIC;
     long double sum = 0, all = 0, cost = 0;
 
     for (uint64_t i = 0; i < d->rows; i++) {
@@ -709,7 +721,8 @@ static void try_without(uint64_t seed, counts *sum)
     cr_expect(!is_off, "%s: reports %.12g at %.12Lg, gap %g", what,
               far.objective, value, far.gap);
     cr_expect(over || t.ratio > reach_without(&t) ||
-                  (t.loss == POISSON && t.penalty == NONE), /* separable */
+                  ((t.loss == POISSON || t.loss == TWEEDIE) &&
+                   t.penalty == NONE), /* separable */
               "%s: ended by %d, gap %g", what, (int)far.end, far.gap);
     free_trial(&t);
 }
@@ -759,6 +772,10 @@ static long double residual(loss l, double y, const long double *z, uint32_t k)
         return m < 1 ? y * (1 - m) : 0;
     case POISSON:
         return y - expl(z[0]);
+    case GAMMA:
+        return y * expl(-z[0]) - 1;
+    case TWEEDIE:
+        return y * expl(-z[0] / 2) - expl(z[0] / 2);
     case HUBER:
         return fminl(fmaxl(off, -HUBER_BEND), HUBER_BEND);
     default:

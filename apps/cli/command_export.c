@@ -6,6 +6,7 @@
 #include "cli_liblinear.h"
 #include "cli_linear.h"
 #include "cli_onnx.h"
+#include "strads/glm.h"
 
 typedef struct exporting {
     cli_use use;
@@ -55,7 +56,8 @@ static void add_scores(exporting *e)
 
 static void add_prediction(exporting *e)
 {
-    const bool logarithm = e->as.loss && strcmp(e->as.loss, "poisson") == 0;
+    /* The mean is the margin, or its exponential. */
+    const bool logarithm = e->as.loss && strads_glm_mean(e->as.loss, 1) != 1;
     add_node(e, logarithm ? "Exp" : "Identity", "scores", "prediction");
     cli_onnx_output(&e->onnx, "prediction", e->number, 1);
 }

@@ -1,5 +1,6 @@
 /* Fits by columns: the computations of a partition. */
 #include <float.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,15 +30,22 @@ strads_err columns_targets(const glm_problem *problem,
 {
     const uint64_t n = share->rows.end - share->rows.begin;
     double least = 0;
+    uint64_t not_positive = 0;
     if (!share->label)
         return strads_fail(STRADS_EINVAL, "the data has no labels to fit");
     for (uint64_t i = 0; i < n; i++) {
         y[i] = share->label[i];
         least = fmin(least, y[i]);
+        not_positive += !(y[i] > 0);
     }
+    if (problem->loss->labels == GLM_POSITIVE && not_positive > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "the loss %s needs labels above 0; labels at or "
+                           "below it: %" PRIu64,
+                           problem->options.loss, not_positive);
     if (problem->loss->labels == GLM_COUNTS && least < 0)
         return strads_fail(STRADS_EINVAL,
-                           "the loss %s needs counts from 0 up, and a label is "
+                           "the loss %s needs labels from 0 up, and a label is "
                            "%g",
                            problem->options.loss, least);
     if (problem->loss->labels != GLM_CLASSES)

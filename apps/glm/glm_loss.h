@@ -18,15 +18,18 @@
     LOSS("multinomial", multinomial)     \
     LOSS("squared-hinge", squared_hinge) \
     LOSS("poisson", poisson)             \
+    LOSS("gamma", gamma)                 \
+    LOSS("tweedie", tweedie)             \
     LOSS("huber", huber)
 
 /* Rows: targets, weights, margins. */
 typedef logistic_rows glm_rows;
 
 typedef enum glm_labels {
-    GLM_NUMBERS, /* y is the label */
-    GLM_COUNTS,  /* y is the label, >= 0 */
-    GLM_CLASSES  /* y is -1 or 1, the second class is 1 */
+    GLM_NUMBERS,  /* y is the label */
+    GLM_COUNTS,   /* y is the label, >= 0 */
+    GLM_POSITIVE, /* y is the label, > 0 */
+    GLM_CLASSES   /* y is -1 or 1, the second class is 1 */
 } glm_labels;
 
 typedef struct glm_loss {
@@ -38,6 +41,7 @@ typedef struct glm_loss {
     bool flattens;  /* f'' is at most |f'| and at most 1 */
     bool majorises; /* h of evaluate() is an upper bound of f'' */
     double usual;   /* default of the loss's parameter p; 0: it has none */
+    double least, most; /* p is between them; most 0: it has no upper limit */
     double (*value)(double y, double z, double p); /* f */
     /* Computes r = -c f' and h, which is the curvature c f'' or a bound that
      * gives a good model; either may be NULL. Returns sum c f. */

@@ -108,6 +108,14 @@ static strads_err check_parameters(const glm_problem *p)
         return strads_fail(STRADS_EINVAL,
                            "loss-parameter is %g, and the loss %s has none",
                            o->loss_parameter, o->loss);
+    if (o->loss_parameter > 0 && p->loss->most > 0 &&
+        !(o->loss_parameter > p->loss->least &&
+          o->loss_parameter < p->loss->most))
+        return strads_fail(STRADS_EINVAL,
+                           "loss-parameter is %g; for the loss %s it must be "
+                           "above %g and below %g",
+                           o->loss_parameter, o->loss, p->loss->least,
+                           p->loss->most);
     if (o->l1_ratio != 0 && !p->penalty->mixed)
         return strads_fail(STRADS_EINVAL,
                            "l1-ratio is %g, and the penalty %s has no mixture; "

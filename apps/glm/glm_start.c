@@ -14,6 +14,7 @@
 typedef struct survey {
     double weight, sum, squares; /* sum c, c y, c y^2 */
     double least;                /* least label, at most 0 */
+    double not_positive;         /* number of labels that are at most 0 */
     double largest; /* largest |label| of a row with a weight; the survey of
                      * labels follows */
 } survey;
@@ -39,6 +40,7 @@ strads_err glm_update_labels(strads_task *task)
         s->sum += c * y;
         s->squares += c * y * y;
         s->least = fmin(s->least, y);
+        s->not_positive += !(y > 0);
         s->largest = c > 0 ? fmax(s->largest, fabs(y)) : s->largest;
     }
     return STRADS_OK;
@@ -54,6 +56,7 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
     a->sum += b->sum;
     a->squares += b->squares;
     a->least = fmin(a->least, b->least);
+    a->not_positive += b->not_positive;
     a->largest = fmax(a->largest, b->largest);
 }
 
@@ -85,15 +88,20 @@ strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
 static strads_err check_labels(const glm_problem *problem, const survey *s,
                                double total)
 {
+    if (problem->loss->labels == GLM_POSITIVE && s->not_positive > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "the loss %s needs labels above 0; labels at or "
+                           "below it: %.0f",
+                           problem->options.loss, s->not_positive);
     if (problem->loss->labels == GLM_COUNTS && s->least < 0)
         return strads_fail(
             STRADS_EINVAL,
-            "the loss %s needs counts from 0 up, and a label is %g",
+            "the loss %s needs labels from 0 up, and a label is %g",
             problem->options.loss, s->least);
     if (problem->loss->labels == GLM_COUNTS && problem->options.intercept &&
         s->largest == 0 && s->weight > 0)
         return strads_fail(STRADS_EINVAL,
-                           "all counts are 0: with an intercept there is no "
+                           "all labels are 0: with an intercept there is no "
                            "minimum");
     if (!(total > 0))
         return strads_fail(

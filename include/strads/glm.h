@@ -180,7 +180,8 @@ STRADS_API const double *strads_glm_intercepts(const void *state);
  * penalty. */
 STRADS_API double strads_glm_lambda_max(const void *state);
 /* Returns whether the fit has no minimum: nothing is penalised, and some
- * combination of columns separates the labels (zero counts, for Poisson), so
+ * combination of columns separates the labels (zeros, for Poisson and
+ * Tweedie), so
  * that coefficients grow without bound. The run then ends with
  * STRADS_END_STOPPED and a gap of 1. */
 STRADS_API bool strads_glm_separable(const void *state);
