@@ -30,6 +30,10 @@ static const struct example {
     {"glm show", "strads glm show glm.json --top 5"},
     {"glm path", "strads glm path " YEAR "train.svm --penalty mcp --points 20"},
     {"glm cv", "strads glm cv " YEAR "train.svm --penalty mcp --points 20"},
+    {"glm summary",
+     "strads data synth lasso few.svm --rows 200 --columns 5 --support 3\n"
+     "strads glm train few.svm --penalty none --model few.json\n"
+     "strads glm summary few.json few.svm"},
     {"logistic train", "strads logistic train " PARTY "train.svm "
                        "--model party.json"},
     {"logistic predict",

@@ -1,10 +1,14 @@
 /* A build without GSL: the functions that need GSL refuse. */
 #include "cli_gsl.h"
+
+#include <math.h>
+
 #include "cli_synth.h"
 #include "report_topics.h"
 
-const char cli_gsl_text[] =
-    "without GSL: no `strads data synth`, no map of topics in reports";
+const char cli_gsl_text[] = "without GSL: no `strads data synth`, no `glm "
+                            "summary`, no map of topics in "
+                            "reports";
 
 strads_err cli_gsl_check(const char *what)
 {
@@ -27,4 +31,18 @@ strads_err report_topics_write(const strads_lda_model *model, FILE *out)
     (void)model;
     (void)out;
     return cli_gsl_check("the map of topics");
+}
+
+double cli_gsl_beyond(double statistic, double dof)
+{
+    (void)statistic;
+    (void)dof;
+    return NAN;
+}
+
+double cli_gsl_distance(double p, double dof)
+{
+    (void)p;
+    (void)dof;
+    return NAN;
 }

@@ -181,8 +181,7 @@ STRADS_API const double *strads_glm_intercepts(const void *state);
 STRADS_API double strads_glm_lambda_max(const void *state);
 /* Returns whether the fit has no minimum: nothing is penalised, and some
  * combination of columns separates the labels (zeros, for Poisson and
- * Tweedie), so
- * that coefficients grow without bound. The run then ends with
+ * Tweedie), so that coefficients grow without bound. The run then ends with
  * STRADS_END_STOPPED and a gap of 1. */
 STRADS_API bool strads_glm_separable(const void *state);
 
@@ -191,6 +190,32 @@ STRADS_API bool strads_glm_separable(const void *state);
 STRADS_API double strads_glm_mean(const char *loss, double margin);
 /* Returns whether a loss is for two classes. */
 STRADS_API bool strads_glm_classifies(const char *loss);
+
+/* ---- standard errors ----------------------------------------------------- */
+
+typedef struct strads_glm_spread {
+    double dispersion; /* the variance of a label is this times V(mean) */
+    double dof;        /* rows with a weight, less the coefficients and b */
+    bool estimated;    /* the dispersion is Pearson's estimate; otherwise it is
+                          1, as for logistic and poisson */
+} strads_glm_spread;
+
+/* Computes standard errors of a fit without a penalty and bounds, from the
+ * expected information at w and b (McCullagh and Nelder, "Generalized Linear
+ * Models", 1989, section 2.5). se[columns + 1], the last of b (0 without an
+ * intercept).
+ *
+ * `data`: one partition with compressed rows and labels. Of `options`, which
+ * are those of the fit, the loss (squared, logistic, poisson, gamma, tweedie),
+ * its parameter, intercept, classes (two), weights and offsets are used; the
+ * penalty must be "none". STRADS_EINVAL: other options, or columns that depend
+ * on each other; the sentence has the first one's number. STRADS_ELIMIT: more
+ * than 5,000 columns. STRADS_ENOMEM. Memory: 8 bytes times columns squared;
+ * time: rows times the entries of a row squared. Blocks. Any thread. */
+STRADS_API strads_err strads_glm_errors(const strads_data *data,
+                                        const strads_glm_options *options,
+                                        const double *w, double b, double *se,
+                                        strads_glm_spread *spread);
 
 #ifdef __cplusplus
 }
