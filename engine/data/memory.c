@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "engine/base/monotonic_clock.h"
+
 enum { MAPPED_FROM = 1 << 20, HUGE_PAGE = 2 << 20, SMALL_PAGE = 4096 };
 
 static size_t round_up(size_t bytes, size_t unit)
@@ -192,11 +194,27 @@ static uint64_t cgroup_available(void)
     return capacity;
 }
 
-uint64_t sti_memory_available(void)
+static uint64_t read_available(void)
 {
     uint64_t kilobytes = read_field("/proc/meminfo", "MemAvailable:");
     uint64_t system = kilobytes != 0 ? kilobytes * 1024 : UINT64_MAX;
     return least(system, cgroup_available());
+}
+
+/* A run asks three times, and the files take longer to read than a fit of 30
+ * rows takes. So answers are kept for AVAILABLE_AGE_NS. Several threads may
+ * read the files at the same time. */
+enum { AVAILABLE_AGE_NS = 50000000 };
+
+uint64_t sti_memory_available(void)
+{
+    static _Atomic uint64_t answer, until;
+    const uint64_t now = sti_monotonic_now();
+    if (now >= until) {
+        answer = read_available();
+        until = now + AVAILABLE_AGE_NS;
+    }
+    return answer;
 }
 
 /* Helper threads live for one call. An atomic counter hands out the tasks,

@@ -21,7 +21,7 @@ void *sti_big_grow(void *array, size_t old, size_t bytes);
 
 /* Bytes that the process can take without swapping: the system's available
  * memory or the remainder of the control group's limit, whichever is less.
- * UINT64_MAX if neither is known. */
+ * UINT64_MAX if neither is known. An answer may be 50 ms old. */
 uint64_t sti_memory_available(void);
 
 typedef void (*sti_task)(void *context, size_t task);
