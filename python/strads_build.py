@@ -336,14 +336,10 @@ typedef struct strads_path_point {
     const double *value;
     ...;
 } strads_path_point;
-typedef struct strads_cv_point {
-    double lambda, error, deviation, accuracy, gap;
-    ...;
-} strads_cv_point;
 typedef struct strads_glm_options {
     const char *loss, *penalty, *classes;
     double loss_parameter, lambda, lambda_ratio, l1_ratio, gamma, lower, upper;
-    bool intercept;
+    bool intercept, standardize;
     const double *row_weight, *row_offset, *penalty_factor, *start_intercept;
     const uint32_t *column_group;
     ...;
@@ -355,17 +351,7 @@ typedef struct strads_glm_path_options {
     const double *lambda;
     ...;
 } strads_glm_path_options;
-typedef struct strads_glm_cv_options {
-    strads_glm_path_options path;
-    uint32_t folds, threads;
-    uint64_t seed;
-    double tolerance;
-    const volatile bool *stop;
-    ...;
-} strads_glm_cv_options;
 const strads_path_point *strads_glm_path(const void *, uint32_t *);
-strads_err strads_glm_cv(const strads_data *, const strads_glm_cv_options *,
-                         strads_cv_point *, uint32_t *, uint32_t *);
 double strads_glm_lambda_max(const void *);
 bool strads_glm_separable(const void *);
 const double *strads_glm_intercepts(const void *);
@@ -386,7 +372,7 @@ bool strads_logistic_suits_dual(const strads_logistic_options *,
 typedef struct strads_svm_options {
     const char *loss, *classes;
     double c, bias;
-    bool intercept;
+    bool intercept, standardize;
     double epsilon;
     const double *row_weight;
     ...;

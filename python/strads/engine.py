@@ -8,14 +8,15 @@ and KeyboardInterrupt is raised after that model was kept.
 import contextlib
 import os
 import signal
-import sys
 import threading
-import warnings
 import weakref
+from _signal import getsignal  # signal.getsignal makes an enum: 60 us for all
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
+from . import params
 from ._strads import ffi, lib
 
 try:
@@ -24,6 +25,7 @@ except ImportError:
     class ConvergenceWarning(UserWarning):
         """A fit that ended short of its tolerance."""
 
+_SIGNALS = sorted(map(int, signal.valid_signals()))
 _ENDS = ("converged", "stopped", "rounds", "time", "canceled")
 
 
@@ -83,8 +85,8 @@ def py_progress(handle, progress):
 class _Watch:
     """Reports a run's progress, and ends the run on request."""
 
-    def __init__(self, callbacks, verbose, name):
-        self.stop = ffi.new("bool *", False)
+    def __init__(self, callbacks, verbose, name, stop=None):
+        self.stop = ffi.new("bool *", False) if stop is None else stop
         self.failure = None
         self.callbacks = list(callbacks or ())
         self.bar = None
@@ -124,24 +126,25 @@ def _print_line(progress):
           f" gap {progress.gap:.1e}", flush=True)
 
 
+def _called(function, *arguments):
+    """Calls a function that returns strads_err; returns (err, text)."""
+    err = function(*arguments)
+    return err, ffi.string(lib.strads_error_text()).decode() if err else ""
+
+
 def interruptible(stop, function, *arguments):
     """Calls function(*arguments), which ends soon after stop[0] becomes true.
     Returns (err, text, interrupted) after the call has ended. `interrupted` is
     the exception to raise once the model has been kept: a KeyboardInterrupt,
     or the exception of another signal handler; or None."""
-    answer = [0, ""]
+    if threading.current_thread() is not threading.main_thread():
+        return *_called(function, *arguments), None
+    answer, interrupted = [], None
     done = threading.Event()
 
     def work():
-        answer[0] = function(*arguments)
-        if answer[0]:
-            answer[1] = ffi.string(lib.strads_error_text()).decode()
+        answer.extend(_called(function, *arguments))
         done.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        work()
-        return answer[0], answer[1], None
-    interrupted = None
 
     # A handler's exception can come between any two lines, such as those that
     # start the thread, which would then run on alone. So handlers run as ever,
@@ -157,10 +160,8 @@ def interruptible(stop, function, *arguments):
                 stop[0] = True
         return run
 
-    handlers = {number: signal.getsignal(number)
-                for number in signal.valid_signals()}
-    handlers = {number: handler for number, handler in handlers.items()
-                if callable(handler) and not isinstance(handler, signal.Handlers)}
+    handlers = {number: handler for number in _SIGNALS
+                if callable(handler := getsignal(number))}
     try:
         for number, handler in handlers.items():
             signal.signal(number, guard(handler))
@@ -170,7 +171,35 @@ def interruptible(stop, function, *arguments):
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    return answer[0], answer[1], interrupted
+    return *answer, interrupted
+
+
+def each(work, count, threads):
+    """[work(k, stop) for k < count] on `threads` threads; `stop` is for
+    engine.run. Ctrl-C ends all of them, and is raised."""
+    stop = ffi.new("bool *", False)
+    results, failures = [None] * count, []
+
+    def one(k):
+        try:
+            if not stop[0]:
+                results[k] = work(k, stop)
+        except BaseException as failure:  # raised by the calling thread
+            failures.append(failure)
+            stop[0] = True
+
+    def work_all():
+        if threads == 1:
+            for k in range(count):
+                one(k)
+        else:
+            with ThreadPoolExecutor(min(threads, count)) as pool:
+                list(pool.map(one, range(count)))
+        return 0
+    interrupted = interruptible(stop, work_all)[2]
+    if interrupted or failures:
+        raise interrupted or failures[0]
+    return results
 
 
 _SCALARS = {"float64": lib.STRADS_F64, "float32": lib.STRADS_F32,
@@ -296,12 +325,17 @@ class Run:
         return flat.reshape(kept, width[0]).copy()
 
 
+def cores():
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def n_threads(n_jobs):
     """scikit-learn's n_jobs as a number of workers (0: one per core)."""
     if n_jobs is None:
         return 1
     if n_jobs < -1:  # joblib's meaning: -2 is all cores except one
-        return max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs)
+        return max(1, cores() + 1 + n_jobs)
     return 0 if n_jobs == -1 else int(n_jobs)
 
 
@@ -331,10 +365,7 @@ def warn(text):
     if team() is not None:
         team().warnings.append(text)
         return
-    level, frame = 1, sys._getframe()
-    while frame.f_back and frame.f_globals.get("__package__") == __package__:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, ConvergenceWarning, stacklevel=level)
+    params.warn_user(text, ConvergenceWarning)
 
 
 def warn_unconverged(finished, tolerance, name, bound="max_iter",
@@ -393,6 +424,11 @@ def agreed(combine, value):
     return combine([value] if others is None else others.gather(value))
 
 
+def rank():
+    """The number of this process among those that fit together, from 0."""
+    return team().rank if team() else 0
+
+
 def team():
     """The strads.spread.Team of processes that fit together, or None in a fit
     by a single process."""
@@ -408,7 +444,11 @@ def shared(work):
 
 def cut_for(program, config, options, matrix, label, weight=None):
     """Makes a strads_data * of the matrix, or of a File, cut as the program's
-    run requires. Borrowed objects live as long as the result."""
+    run requires. Borrowed objects live as long as the result. options: a
+    strads_engine_options *, or a number of workers."""
+    if isinstance(options, int):
+        options = ffi.new("strads_engine_options *", {
+            "size": ffi.sizeof("strads_engine_options"), "workers": options})
     cut = ffi.new("strads_data_options *",
                   {"size": ffi.sizeof("strads_data_options")})
     call(lib.strads_run_cut, program, config, options, cut)
@@ -424,12 +464,15 @@ def cut_for(program, config, options, matrix, label, weight=None):
 def run(program, config, matrix, label, *, name, weight=None, workers=1,
         tolerance=0.0,
         max_rounds=0, time_limit=0.0, seed=0, start=None, partitions=0,
-        policy=None, callbacks=None, verbose=0, keep=None):
+        policy=None, callbacks=None, verbose=0, keep=None, data=None,
+        stop=None):
     """Trains `program` (a strads_program *) on a matrix; returns a Run.
 
     weight: [rows] weight of each row, or None; start: (parameters, values [n,
-    width]) to begin with, or None; keep: a list that receives the data set."""
-    watch = _Watch(callbacks, verbose, name)
+    width]) to begin with, or None; keep: a list that receives the data set;
+    data: the strads_data * that cut_for has made of the matrix, or None; stop:
+    a bool * that ends the run, for a thread of `each`."""
+    watch = _Watch(callbacks, verbose, name, stop)
     handle = ffi.new_handle(watch)
     options = ffi.new("strads_engine_options *", {
         "size": ffi.sizeof("strads_engine_options"), "workers": workers,
@@ -459,12 +502,13 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
         team().interrupted = watch.failure or interrupted
         return Run(result, team().interrupted)
     try:
-        data = cut_for(program, config, options, matrix, label, weight)
+        if data is None:
+            data = cut_for(program, config, options, matrix, label, weight)
         if keep is not None:
             keep.append(data)
-        err, text, interrupted = interruptible(
-            watch.stop, lib.strads_run, program, config, data, options,
-            out)
+        work = lib.strads_run, program, config, data, options, out
+        err, text, interrupted = interruptible(watch.stop, *work) \
+            if stop is None else (*_called(*work), None)
     finally:
         watch.close()
     if watch.failure is not None and out[0] == ffi.NULL:

@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import engine, params, plots, states
 from ._strads import ffi, lib
+from .model import read_state, write_state
 
 
 def _union(parts):
@@ -307,6 +308,18 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         name = (lambda i: i) if self.items_ is None else \
             (lambda i: self.items_[i])
         return [(name(out[k].item), out[k].score) for k in range(count)]
+
+    def save(self, path):
+        """Writes the model, atomically; `load` reads it."""
+        check_is_fitted(self, "item_factors_")
+        self._check_state()
+        write_state(self, path)
+
+    @classmethod
+    def load(cls, path):
+        """The fitted model that `save` has written, without parameters that
+        are objects, such as callbacks."""
+        return read_state(cls, path)
 
     @property
     def _n_features_out(self):

@@ -7,11 +7,12 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from . import engine, params
+from . import engine, params, search
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
-from .linear import (_Regressor, checked_labels, counted, path_of,
-                     row_weights, search_path)
+from .linear import (_Regressor, checked_labels, path_of, row_weights,
+                     set_lambda)
+from .search import counted
 
 
 def _groups_of(groups, columns):
@@ -46,14 +47,14 @@ def _factors_of(factors, columns):
 
 def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
             penalty_factors=None, lower=None, upper=None, parameter=0,
-            fit_intercept=True, offset=None):
+            fit_intercept=True, standardize=False, offset=None):
     """strads_glm_options, and the objects that must live as long as they do.
     """
     kept = [ffi.new("char[]", name.encode()) for name in (loss, penalty)]
     kept.append(offset)
     config = ffi.new("strads_glm_options *", {
         "loss": kept[0], "penalty": kept[1], "loss_parameter": parameter,
-        "intercept": fit_intercept})
+        "intercept": fit_intercept, "standardize": standardize})
     if penalty == "elastic-net":
         config.l1_ratio = l1_ratio
     if gamma is not None:
@@ -80,7 +81,8 @@ def _config_of(model, columns, loss, penalty, parameter, offset=None):
     """
     given = {name: getattr(model, name)
              for name in ("l1_ratio", "gamma", "groups", "penalty_factors",
-                          "lower", "upper") if hasattr(model, name)}
+                          "lower", "upper", "standardize")
+             if hasattr(model, name)}
     return _config(columns, loss, penalty, parameter=parameter, offset=offset,
                    fit_intercept=model.fit_intercept, **given)
 
@@ -95,7 +97,7 @@ class GLM(_Regressor):
     ----------
     loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md)
     penalty : str, "l1", "elastic-net", "ridge", "group", "mcp", "scad", "none"
-    alpha : float > 0, weight of the penalty
+    alpha : float >= 0, weight of the penalty; 0: none
     l1_ratio : float in [0.001, 1], of "elastic-net"
     gamma : float or None, for "mcp" and "scad": constant above gamma alpha
     groups : int array [n_features] or None, for "group": equal numbers for the
@@ -104,40 +106,25 @@ class GLM(_Regressor):
         coefficient's penalty; 0: not penalised; None: 1
     lower, upper : float or None, bounds of all coefficients, lower <= 0 <= upper
     loss_parameter : float or None, for losses that have one
-    fit_intercept : bool
+    fit_intercept, standardize : bool, as of Lasso
     tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
     """
 
     def __init__(self, loss="squared", penalty="l1", *, alpha=1.0, l1_ratio=0.5,
                  gamma=None, groups=None, penalty_factors=None, lower=None,
-                 upper=None, loss_parameter=None, fit_intercept=True, tol=1e-6,
-                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
-                 callbacks=None):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.groups = groups
-        self.penalty_factors = penalty_factors
-        self.lower = lower
-        self.upper = upper
-        self.loss_parameter = loss_parameter
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+                 upper=None, loss_parameter=None, fit_intercept=True,
+                 standardize=False, tol=1e-6, max_iter=None, n_jobs=None,
+                 warm_start=False, verbose=0, callbacks=None):
+        params.keep(self, locals())
 
     _rules = {"l1_ratio": _SHARE}
     _penalty = property(lambda self: self.penalty)
     _loss = property(lambda self: self.loss)
     _parameter = property(lambda self: self.loss_parameter or 0)
 
-    def _prepared(self, X, y, sample_weight, offset):
-        """Checked rows with positive weight, and their options."""
+    def _prepared(self, X, y, sample_weight, offset, cv=None):
+        """Checked rows with positive weight (all, if `cv` lists rows by their
+        numbers), their offset, and their options."""
         self._check_parameters()
         if lib.strads_glm_classifies(self._loss.encode()):
             raise ValueError(f"loss {self._loss!r} is of classes; expected one "
@@ -153,20 +140,25 @@ class GLM(_Regressor):
                 raise ValueError(f"offset has the shape {offset.shape}; "
                                  f"expected ({X.shape[0]},), all finite")
         weight = row_weights(sample_weight, X)
-        if weight is not None and offset is not None:
-            offset = np.ascontiguousarray(offset[weight > 0])
-        X, y, weight = counted(X, y, weight)
+        if not search.lists_rows(cv):
+            if weight is not None and offset is not None:
+                offset = np.ascontiguousarray(offset[weight > 0])
+            X, y, weight = counted(X, y, weight)
         config, kept = _config_of(self, X.shape[1], self._loss, self._penalty,
                                   self._parameter, offset)
-        return X, y, weight, config, kept
+        return X, y, weight, offset, config, kept
 
     def fit(self, X, y, sample_weight=None, offset=None):
         """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
-        X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
+        X, y, weight, _, config, kept = self._prepared(X, y, sample_weight,
+                                                       offset)
         if self._penalty != "none":
-            setattr(config, "lambda", self.alpha)
+            set_lambda(config, self.alpha)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])), glm=True)
+
+    def _of_command(self):
+        return "glm", {"loss": self._loss}
 
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
@@ -179,25 +171,14 @@ class GLM(_Regressor):
                 "poor_score": True}
 
 
-def _forget_choices(model):
-    """Deletes the GLM parameters that the subclass fixes."""
-    del model.loss, model.penalty, model.l1_ratio, model.loss_parameter
-    del model.gamma, model.groups, model.penalty_factors
-    del model.lower, model.upper
-
-
 class PoissonRegressor(GLM):
     """Poisson regression with a log link and an L2 penalty. The objective is
     scikit-learn's: half the mean deviance plus alpha/2 |w|^2."""
 
-    def __init__(self, *, alpha=1.0, fit_intercept=True, tol=1e-6,
-                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
-                 callbacks=None):
-        super().__init__(alpha=alpha, fit_intercept=fit_intercept, tol=tol,
-                         max_iter=max_iter, n_jobs=n_jobs,
-                         warm_start=warm_start, verbose=verbose,
-                         callbacks=callbacks)
-        _forget_choices(self)
+    def __init__(self, *, alpha=1.0, fit_intercept=True, solver="lbfgs",
+                 max_iter=None, tol=1e-6, warm_start=False, verbose=0,
+                 standardize=False, n_jobs=None, callbacks=None):
+        params.keep(self, locals())
 
     _loss, _penalty, _parameter = "poisson", "ridge", 0
 
@@ -209,15 +190,10 @@ class HuberRegressor(GLM):
     scikit-learn's estimator of the same name also estimates the scale of y;
     here `epsilon` is in y's unit, and the mean of the losses is minimised."""
 
-    def __init__(self, *, epsilon=1.35, alpha=1e-4, fit_intercept=True,
-                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
-                 verbose=0, callbacks=None):
-        super().__init__(alpha=alpha, fit_intercept=fit_intercept, tol=tol,
-                         max_iter=max_iter, n_jobs=n_jobs,
-                         warm_start=warm_start, verbose=verbose,
-                         callbacks=callbacks)
-        _forget_choices(self)
-        self.epsilon = epsilon
+    def __init__(self, *, epsilon=1.35, max_iter=None, alpha=1e-4,
+                 warm_start=False, fit_intercept=True, tol=1e-6,
+                 standardize=False, n_jobs=None, verbose=0, callbacks=None):
+        params.keep(self, locals())
 
     _loss, _penalty = "huber", "ridge"
     _parameter = property(lambda self: self.epsilon)
@@ -232,17 +208,10 @@ class GroupLasso(GLM):
     as in the Lasso."""
 
     def __init__(self, groups=None, *, loss="squared", alpha=1.0,
-                 loss_parameter=None, fit_intercept=True, tol=1e-6,
-                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
-                 callbacks=None):
-        super().__init__(loss, alpha=alpha, groups=groups,
-                         loss_parameter=loss_parameter,
-                         fit_intercept=fit_intercept, tol=tol,
-                         max_iter=max_iter, n_jobs=n_jobs,
-                         warm_start=warm_start, verbose=verbose,
-                         callbacks=callbacks)
-        del self.penalty, self.l1_ratio, self.gamma, self.penalty_factors
-        del self.lower, self.upper
+                 loss_parameter=None, fit_intercept=True, standardize=False,
+                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        params.keep(self, locals())
 
     _penalty = "group"
 
@@ -262,25 +231,9 @@ class GLMClassifier(Classifier):
     def __init__(self, loss="logistic", penalty="l1", *, alpha=0.01,
                  l1_ratio=0.5, gamma=None, groups=None, penalty_factors=None,
                  lower=None, upper=None, fit_intercept=True, class_weight=None,
-                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
-                 verbose=0, callbacks=None):
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.groups = groups
-        self.penalty_factors = penalty_factors
-        self.lower = lower
-        self.upper = upper
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+                 standardize=False, tol=1e-6, max_iter=None, n_jobs=None,
+                 warm_start=False, verbose=0, callbacks=None):
+        params.keep(self, locals())
 
     _rules = {"l1_ratio": _SHARE}
     _softmax = property(lambda self: self.loss == "multinomial")
@@ -296,8 +249,8 @@ class GLMClassifier(Classifier):
         config, kept = _config_of(self, X.shape[1], self.loss, self.penalty, 0)
         kept.append(self._list_classes(config))
         if self.penalty != "none":
-            setattr(config, "lambda", self.alpha)
-        start = self._start(X.shape[1])
+            set_lambda(config, self.alpha)
+        start = self._start(X.shape[1], self._width())
         if start is not None:
             kept.append(np.ascontiguousarray(self.intercept_, np.float64))
             config.start_intercept = engine.pointer(kept[-1], "double *")
@@ -306,6 +259,9 @@ class GLMClassifier(Classifier):
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
         return self._done(finished, glm=True)
+
+    def _of_command(self):
+        return "glm", {"loss": self.loss}
 
     def _has_probabilities(self):
         return self.loss != "squared-hinge"
@@ -331,7 +287,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
                   "eps": eps, "l1_ratio": l1_ratio, "gamma": gamma,
                   "loss_parameter": loss_parameter, "tol": tol,
                   "fit_intercept": fit_intercept, "n_jobs": n_jobs,
-                  "max_iter": max_iter},
+                  "max_iter": max_iter, "alphas": alphas},
                  {"l1_ratio": _SHARE})
     X = check_array(X, accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
@@ -348,15 +304,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
                         fit_intercept=fit_intercept, offset=offset)
     config = ffi.new("strads_glm_path_options *")
     config.fit = fit[0]
-    config.points, config.ratio = n_alphas, eps
-    if alphas is not None:
-        alphas = _floats_of("alphas", alphas)
-        if alphas.ndim != 1 or alphas.size == 0 or \
-                not np.all(np.isfinite(alphas)) or np.any(alphas < 0):
-            raise ValueError("alphas has to be a list of finite numbers from 0 "
-                             "up, one at least")
-        config.points, config.ratio = alphas.size, 0
-        setattr(config, "lambda", engine.pointer(alphas, "double *"))
+    kept.append(search.set_points(config, alphas, n_alphas, eps))
     alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs,
                                               max_iter, weight)
     return (alphas, coefs, gaps, intercepts) if fit_intercept else \
@@ -379,48 +327,38 @@ def _twice_the_loss(loss, parameter):
         away = np.abs(y - z)
         return np.where(away <= parameter, away ** 2,
                         parameter * (2 * away - parameter))
-    value = {"squared": squared, "poisson": poisson, "huber": huber}[loss]
-    return lambda z, y: (value(z, y), np.zeros_like(z))
+    return {"squared": squared, "poisson": poisson, "huber": huber}[loss]
 
 
 class GLMCV(GLM):
     """A GLM; alpha is chosen by cross-validation.
 
-    Parameters as of GLM, and `n_alphas` alphas down to `eps` of the largest
-    one, `cv` folds. Additional attributes: ``alpha_``; ``alphas_`` [n];
-    ``error_`` [n], twice the mean loss of held-out rows (the squared error or
-    the deviance); ``error_deviation_`` [n], its standard error;
-    ``alpha_1se_``, the largest alpha with an error within one standard error
-    of the best.
+    Parameters as of GLM, and `n_alphas`, `eps`, `alphas` and `cv` of LassoCV.
+    Additional attributes: ``alpha_``; ``alphas_`` [n]; ``error_path_`` [n,
+    folds], twice the mean loss of held-out rows (the squared error or the
+    deviance); ``error_`` [n], its mean; ``error_deviation_`` [n], its standard
+    error; ``alpha_1se_``, the largest alpha with an error within one standard
+    error of the best.
     """
 
     def __init__(self, loss="squared", penalty="l1", *, l1_ratio=0.5,
                  gamma=None, groups=None, penalty_factors=None, lower=None,
-                 upper=None, loss_parameter=None, eps=1e-2, n_alphas=100, cv=5,
-                 fit_intercept=True, tol=1e-6, max_iter=None, n_jobs=None,
-                 random_state=None, verbose=0, callbacks=None):
-        super().__init__(loss, penalty, l1_ratio=l1_ratio, gamma=gamma,
-                         groups=groups, penalty_factors=penalty_factors,
-                         lower=lower, upper=upper,
-                         loss_parameter=loss_parameter,
-                         fit_intercept=fit_intercept, tol=tol,
-                         max_iter=max_iter, n_jobs=n_jobs, verbose=verbose,
-                         callbacks=callbacks)
-        del self.alpha, self.warm_start
-        self.eps = eps
-        self.n_alphas = n_alphas
-        self.cv = cv
-        self.random_state = random_state
+                 upper=None, loss_parameter=None, eps=1e-2, n_alphas=100,
+                 alphas=None, cv=None, fit_intercept=True, standardize=False,
+                 tol=1e-6, max_iter=None, n_jobs=None, random_state=None,
+                 verbose=0, callbacks=None):
+        params.keep(self, locals())
 
     warm_start = False
 
     def fit(self, X, y, sample_weight=None, offset=None):
         """Chooses alpha, then fits with it; returns self."""
-        X, y, weight, config, kept = self._prepared(X, y, sample_weight, offset)
-        table, best, simplest = search_path(
-            self, config, X, y, weight, self.n_alphas,
-            _twice_the_loss(self._loss, self._parameter or _HUBER))
-        self.alphas_, self.error_, self.error_deviation_ = table[:, :3].T
-        self.alpha_, self.alpha_1se_ = table[best, 0], table[simplest, 0]
-        setattr(config, "lambda", self.alpha_)
+        X, y, weight, offset, config, kept = self._prepared(
+            X, y, sample_weight, offset, self.cv)
+        found = search.search_path(
+            self, config, X, y, weight, search.folds_of(self.cv, X, y),
+            _twice_the_loss(self._loss, self._parameter or _HUBER), offset)
+        self.alphas_, self.error_path_, self.error_, self.error_deviation_, \
+            self.alpha_, self.alpha_1se_, _ = found
+        set_lambda(config, self.alpha_)
         return self._done(self._fitted(config, X, y, weight), glm=True)

@@ -10,14 +10,23 @@ import numbers
 
 import numpy as np
 import scipy.sparse as sparse
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import (BaseEstimator, ClassifierMixin, MultiOutputMixin,
+                          RegressorMixin)
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import (_check_sample_weight, check_array,
                                       check_consistent_length, check_is_fitted,
                                       column_or_1d)
 
-from . import engine, params, plots, states
+from . import engine, params, plots, search, states
 from ._strads import ffi, lib
+from .model import Model, read_model, restored, state_of
+from .search import counted, path_points, warn_of_points
+
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # scikit-learn before 1.6
+    def validate_data(estimator, *data, **how):
+        return estimator._validate_data(*data, **how)
 
 
 LABEL_MOST = 1e140  # sums of squares of larger numbers overflow
@@ -57,20 +66,25 @@ def row_weights(sample_weight, X):
     return np.ascontiguousarray(weight)
 
 
-def counted(X, y, weight):
-    """Drops rows of weight 0: they cost time and do not change the result."""
-    if weight is None or np.all(weight > 0):
-        return X, y, weight
-    used = np.flatnonzero(weight > 0)
-    return X[used], y[used], np.ascontiguousarray(weight[used])
+def _not_numbers(frame):
+    """The columns of a data frame that do not hold numbers, as "name
+    (type)"."""
+    if not hasattr(frame, "dtypes") or not hasattr(frame, "columns"):
+        return []
+    found = []
+    for name in frame.columns:
+        column = frame[name]
+        try:
+            np.asarray(column, dtype=np.float64)
+        except (TypeError, ValueError):
+            found.append(f"{name!r} ({column.dtype})")
+    return found
 
 
-def folds_of(cv, rows):
-    """The number of folds, so that each has a row."""
-    if rows < 2:
-        raise ValueError(f"n_samples = {rows}: cross-validation needs at "
-                         "least two rows")
-    return max(2, min(cv, rows))
+def _label(label):
+    """A class label as the command writes it."""
+    return f"{float(label):.17g}" if isinstance(
+        label, (numbers.Real, np.bool_)) else str(label)
 
 
 class Fitted(states.Checked, plots.Shown, BaseEstimator):
@@ -81,11 +95,38 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
     _rules = {}  # rules in addition to params.RULES
 
     def _check_parameters(self):
-        params.check(self.get_params(deep=False), self._rules)
+        params.check(vars(self), self._rules, type(self).__name__)
+
+    def _validated(self, X, *y, **how):
+        """X, or X and y, checked by scikit-learn."""
+        try:
+            return validate_data(self, X, *y, **how)
+        except (TypeError, ValueError):
+            words = _not_numbers(X)
+            if not words:
+                raise
+        raise ValueError(
+            f"X has columns that are no numbers: {', '.join(words)}; encode "
+            "them, for example by pandas.get_dummies(X), or in a pipeline by "
+            "make_column_transformer((OneHotEncoder(), columns), "
+            "remainder='passthrough')")
+
+    def _dense_coef(self):
+        return self.coef_.toarray() if sparse.issparse(self.coef_) else \
+            self.coef_
 
     def _check_state(self):
         if not hasattr(self, "coef_"):
             return  # only X was validated so far
+        if sparse.issparse(self.coef_):
+            kept = self.coef_
+            kept.check_format(full_check=True)
+            self.coef_ = kept.toarray()
+            try:
+                self._check_state()
+            finally:
+                self.coef_ = kept
+            return
         states.real(self, "coef_", (None,) * min(max(1, np.ndim(self.coef_)),
                                                  2))
         rows = 1 if self.coef_.ndim == 1 else len(self.coef_)
@@ -111,11 +152,15 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
             program, config, X, y, name=type(self).__name__,
             workers=engine.n_threads(self.n_jobs), tolerance=self.tol,
             max_rounds=self.max_iter or 0, start=start,
+            seed=engine.seed_of(getattr(self, "random_state", None)),
             callbacks=self.callbacks, verbose=self.verbose, **more)
+        self._record(finished)
+        return finished
+
+    def _record(self, finished):
         self.n_iter_ = max(1, finished.progress.round)
         self.dual_gap_ = finished.progress.gap
         self.objective_ = finished.progress.objective
-        return finished
 
     def _done(self, finished, glm=False):
         """Raises the interrupt of the run, now that its model is kept, or
@@ -128,24 +173,60 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
             separable=glm and lib.strads_glm_separable(finished.state))
         return self
 
-    def _start(self, parameters):
-        """Start values of a warm start: the nonzero coefficients."""
+    def _start(self, parameters, width=1):
+        """Start values of a warm start: the nonzero coefficients, `width` for
+        each parameter. None without a model of this shape."""
         before = getattr(self, "coef_", None)
         if not self.warm_start or before is None:
             return None
         self._check_state()
-        rows = np.atleast_2d(before).T
-        if rows.shape[0] != parameters:
+        rows = np.atleast_2d(self._dense_coef()).T
+        if rows.shape != (parameters, width):
             return None
         used = np.flatnonzero(np.any(rows != 0, axis=1))
         return used, rows[used]
 
     def _linear(self, X):
         check_is_fitted(self, "coef_")
-        X = self._validate_data(X, accept_sparse=["csr", "csc", "coo"],
-                                reset=False)
+        X = self._validated(X, accept_sparse=["csr", "csc", "coo"],
+                            reset=False)
         return safe_sparse_dot(X, self.coef_.T, dense_output=True) + \
             self.intercept_
+
+    def save(self, path):
+        """Writes the model as a file of the command, atomically: `strads
+        lasso|logistic|svm|glm predict` and `load` read it."""
+        check_is_fitted(self, "coef_")
+        self._check_state()
+        program, options = self._of_command()
+        classes = getattr(self, "classes_", None)
+        if classes is not None:
+            options["classes"] = ",".join(_label(each) for each in classes)
+        options["python"] = state_of(self, ("coef_", "intercept_"))
+        Model(program, self._dense_coef().reshape(-1, self.n_features_in_)
+              if np.size(self.intercept_) > 1 else self._dense_coef().ravel(),
+              self.intercept_ if np.size(self.intercept_) > 1
+              else float(np.ravel(self.intercept_)[0]), options=options,
+              fit={"rounds": np.max(self.n_iter_)}).save(path)
+
+    @classmethod
+    def load(cls, path):
+        """The fitted estimator that `save` has written, without parameters
+        that are objects, such as callbacks."""
+        read = read_model(path)
+        if not isinstance(read, Model) or "python" not in read.options:
+            raise ValueError(f"{path}: was not written by save(); "
+                             "strads.read_model reads models of the command")
+        coef, intercept = read.coef, read.intercept
+        if issubclass(cls, ClassifierMixin):
+            coef, intercept = np.atleast_2d(coef), np.atleast_1d(intercept)
+        return restored(cls, read.options["python"], path,
+                        {"coef_": coef, "intercept_": intercept})
+
+    def _of_command(self):
+        """The name of the command's program, and its options that matter for
+        predictions."""
+        return "lasso", {}
 
     @property
     def sparse_coef_(self):
@@ -156,18 +237,25 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
 
 
 class _Regressor(RegressorMixin, Fitted):
+    _outputs = False  # y may have several columns
+
     def _checked(self, X, y):
         self._check_parameters()
-        X, y = self._validate_data(X, y, accept_sparse=["csc", "csr"],
-                                   y_numeric=True,
-                                   dtype=[np.float64, np.float32],
-                                   ensure_min_samples=least_samples())
+        X, y = self._validated(X, y, accept_sparse=["csc", "csr"],
+                               y_numeric=True, dtype=[np.float64, np.float32],
+                               ensure_min_samples=least_samples(),
+                               multi_output=self._outputs and not engine.team())
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
         return X, checked_numbers(y)
 
-    def _weighted(self, X, y, sample_weight):
-        """Checked data and weights, without rows of weight 0."""
+    def _weighted(self, X, y, sample_weight, cv=None):
+        """Checked data and weights, without rows of weight 0, unless `cv` lists
+        rows by their numbers."""
         X, y = self._checked(X, y)
-        return counted(X, y, row_weights(sample_weight, X))
+        weight = row_weights(sample_weight, X)
+        return (X, y, weight) if search.lists_rows(cv) else \
+            counted(X, y, weight)
 
     def _fitted(self, config, X, y, weight, start=None):
         """Runs glm and keeps its coefficients."""
@@ -188,97 +276,104 @@ _WORDS = {name: ffi.new("char[]", name.encode())
           for name in ("squared", "logistic", "elastic-net", "ridge")}
 
 
-def penalised(loss, l1_ratio, fit_intercept, positive_only=False):
+def penalised(loss, l1_ratio, fit_intercept, positive_only=False,
+              standardize=False):
     """The strads_glm_options of a loss with an elastic net."""
     return ffi.new("strads_glm_options *", {
         "loss": _WORDS[loss], "l1_ratio": l1_ratio, "intercept": fit_intercept,
         "penalty": _WORDS["elastic-net" if l1_ratio else "ridge"],
-        "upper": np.inf if positive_only else 0})
+        "upper": np.inf if positive_only else 0, "standardize": standardize})
 
 
-class ElasticNet(_Regressor):
+def set_lambda(config, alpha):
+    """Sets the penalty's weight; -0.0 stands for none."""
+    setattr(config, "lambda", alpha or -0.0)
+
+
+class ElasticNet(MultiOutputMixin, _Regressor):
     """Linear regression with an L1 and an L2 penalty.
 
     Minimises ``1/(2n) |y - Xw - b|^2 + alpha (l1_ratio |w|_1 + (1 - l1_ratio)/2
-    |w|^2)`` until the relative duality gap is at most `tol`.
+    |w|^2)`` until the relative duality gap is at most `tol`. If y has several
+    columns, each has a fit of its own.
 
     Parameters
     ----------
-    alpha : float > 0
-    l1_ratio : float in [0.001, 1]
+    alpha : float >= 0; 0: no penalty
+    l1_ratio : float, 0 or in [0.001, 1]
     fit_intercept : bool
-    positive : bool, coefficients are not negative
-    tol : float, relative duality gap to stop at
     max_iter : int or None, rounds at most
-    n_jobs : int or None, threads; -1 is one a core
+    tol : float, relative duality gap to stop at
     warm_start : bool, begin with the coefficients of the last fit
+    positive : bool, coefficients are not negative
+    random_state : int, RandomState or None, of the engine's schedule
+    precompute, copy_X, selection : accepted, and without effect
+    standardize : bool, penalise as if the columns had a standard deviation of 1
+    n_jobs : int or None, threads; -1 is one a core
     verbose : bool
     callbacks : list of callables, each gets a strads.Progress
     """
 
     def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True,
-                 positive=False, tol=1e-6, max_iter=None, n_jobs=None,
-                 warm_start=False, verbose=0, callbacks=None):
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+                 precompute=False, max_iter=None, copy_X=True, tol=1e-6,
+                 warm_start=False, positive=False, random_state=None,
+                 selection="cyclic", standardize=False, n_jobs=None, verbose=0,
+                 callbacks=None):
+        params.keep(self, locals())
+
+    _outputs = True
 
     def fit(self, X, y, sample_weight=None):
-        """Fits the model; returns self."""
+        """Fits the model to y [n] or [n, outputs]; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
         config = penalised("squared", getattr(self, "l1_ratio", 1.0),
-                           self.fit_intercept, self.positive)
-        setattr(config, "lambda", self.alpha)
+                           self.fit_intercept, self.positive, self.standardize)
+        set_lambda(config, self.alpha)
+        if y.ndim == 2:
+            return self._fit_outputs(config, X, y, weight)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])))
+
+    def _fit_outputs(self, config, X, y, weight):
+        """A fit for each column of y."""
+        before = getattr(self, "coef_", None)
+        fits = []
+        for k in range(y.shape[1]):
+            if np.shape(before) == (y.shape[1], X.shape[1]):
+                self.coef_, self.intercept_ = before[k], 0.0
+            elif hasattr(self, "coef_"):
+                del self.coef_
+            self._done(self._fitted(config, X, np.ascontiguousarray(y[:, k]),
+                                    weight, self._start(X.shape[1])))
+            fits.append((self.coef_, self.intercept_, self.dual_gap_,
+                         self.objective_, self.n_iter_))
+        self.coef_, self.intercept_, self.dual_gap_, self.objective_ = map(
+            np.array, list(zip(*fits))[:4])
+        self.n_iter_ = [fit[4] for fit in fits]
+        return self
 
 
 class Lasso(ElasticNet):
     """Linear regression with an L1 penalty: ElasticNet with l1_ratio 1."""
 
-    def __init__(self, alpha=1.0, *, fit_intercept=True, positive=False,
-                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
-                 verbose=0, callbacks=None):
-        super().__init__(alpha, l1_ratio=1.0, fit_intercept=fit_intercept,
-                         positive=positive, tol=tol, max_iter=max_iter,
-                         n_jobs=n_jobs, warm_start=warm_start, verbose=verbose,
-                         callbacks=callbacks)
-        del self.l1_ratio  # not a parameter of this estimator
+    def __init__(self, alpha=1.0, *, fit_intercept=True, precompute=False,
+                 copy_X=True, max_iter=None, tol=1e-6, warm_start=False,
+                 positive=False, random_state=None, selection="cyclic",
+                 standardize=False, n_jobs=None, verbose=0, callbacks=None):
+        params.keep(self, locals())
 
 
 PATH_SHARE = params.number(least=0.001, most=1)  # paths need an L1 part
 
 
-def path_points(points, count, cols):
-    """alphas, coefficients [cols, points], intercepts and gaps of a path."""
-    coefficients = np.zeros((cols, count))
-    numbers = np.empty((count, 3))
-    for k in range(count):
-        point = points[k]
-        numbers[k] = getattr(point, "lambda"), point.intercept, point.gap
-        if point.nonzeros:
-            index = np.frombuffer(ffi.buffer(point.index, point.nonzeros * 4),
-                                  dtype=np.uint32)
-            coefficients[index, k] = np.frombuffer(
-                ffi.buffer(point.value, point.nonzeros * 8))
-    return numbers[:, 0], coefficients, numbers[:, 1], numbers[:, 2]
-
-
-def path_of(config, X, y, tol, n_jobs, max_iter, weight=None):
+def path_of(config, X, y, tol, n_jobs, max_iter, weight=None, verbose=0):
     """Runs glm-path and returns its path_points. Warns of points that did not
     converge or were not reached; an interrupt has the points so far as its
     `path`."""
     finished = engine.run(engine.program_named("glm-path"), config, X, y,
                           name="path", weight=weight,
                           workers=engine.n_threads(n_jobs), tolerance=tol,
-                          max_rounds=max_iter or 0)
+                          max_rounds=max_iter or 0, verbose=verbose)
     count = ffi.new("uint32_t *")
     points = lib.strads_glm_path(finished.state, count)
     reached = path_points(points, count[0], X.shape[1])
@@ -292,220 +387,104 @@ def path_of(config, X, y, tol, n_jobs, max_iter, weight=None):
     return reached
 
 
-def warn_of_points(alphas, gaps, tol, name="path"):
-    """Warns of the points of a path with a gap above the tolerance."""
-    short = np.flatnonzero(~(gaps <= tol))
-    if len(short):
-        worst = short[np.argmax(gaps[short])]
-        engine.warn(f"{name}: {len(short)} of {len(gaps)} points did not "
-                    f"converge: relative gap {gaps[worst]:.3g} at alpha = "
-                    f"{alphas[worst]:.6g}, expected at most tol = {tol:.3g}; "
-                    "scale the columns, end the path at a larger alpha (eps) "
-                    "or raise tol")
-
-
-def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, positive=False,
+def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, alphas=None,
+              precompute="auto", copy_X=True, verbose=0, positive=False,
               fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
     """Elastic nets at `n_alphas` alphas, from the largest with a nonzero
-    coefficient down to `eps` of it, in one run with warm starts; max_iter:
-    rounds of that run at most.
+    coefficient down to `eps` of it, or at `alphas`, in one run with warm
+    starts; max_iter: rounds of that run at most.
 
-    Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with
+    Returns alphas [n], descending, coefs [n_features, n], dual_gaps [n]; with
     fit_intercept also the intercepts [n]."""
-    params.check({"l1_ratio": l1_ratio, "eps": eps, "n_alphas": n_alphas,
-                  "positive": positive, "fit_intercept": fit_intercept,
-                  "tol": tol, "n_jobs": n_jobs, "max_iter": max_iter},
-                 {"l1_ratio": PATH_SHARE})
+    params.check(locals(), {"l1_ratio": PATH_SHARE}, "enet_path")
     X = check_array(X, accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
     y = checked_labels(X, y)
     config = ffi.new("strads_glm_path_options *")
     config.fit = penalised("squared", l1_ratio, fit_intercept, positive)[0]
-    config.points, config.ratio = n_alphas, eps
+    kept = search.set_points(config, alphas, n_alphas, eps)
     alphas, coefs, intercepts, gaps = path_of(config, X, y, tol, n_jobs,
-                                              max_iter)
+                                              max_iter, verbose=verbose)
+    del kept
     return (alphas, coefs, gaps, intercepts) if fit_intercept else \
         (alphas, coefs, gaps)
 
 
-def lasso_path(X, y, *, eps=1e-3, n_alphas=100, positive=False,
-               fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
+def lasso_path(X, y, *, eps=1e-3, n_alphas=100, alphas=None, precompute="auto",
+               copy_X=True, verbose=0, positive=False, fit_intercept=False,
+               tol=1e-6, n_jobs=None, max_iter=None):
     """enet_path with l1_ratio 1."""
     return enet_path(X, y, l1_ratio=1.0, eps=eps, n_alphas=n_alphas,
-                     positive=positive, fit_intercept=fit_intercept, tol=tol,
-                     n_jobs=n_jobs, max_iter=max_iter)
-
-
-def search_path(model, config, X, y, weight, points, losses):
-    """Cross-validates `points` of the path of strads_glm_options. Returns an
-    array [points, lambda, error, deviation, accuracy], best and simplest.
-
-    losses: as in _search_pieces."""
-    config.lambda_ratio = 1.0
-
-    def begin():  # all coefficients are 0; an interrupted search keeps them
-        finished = model._fitted(config, X, y, weight)
-        if finished.interrupted:
-            raise finished.interrupted
-        return lib.strads_glm_lambda_max(finished.state)
-    largest = engine.shared(begin)
-    config.lambda_ratio = 0.0
-    if largest <= 0:  # all gradients are 0: any lambda gives w = 0
-        largest = 1.0
-    search = ffi.new("strads_glm_cv_options *", {
-        "folds": folds_of(model.cv, engine.agreed(sum, X.shape[0])),
-        "tolerance": model.tol,
-        "threads": max(1, engine.n_threads(model.n_jobs)),
-        "seed": engine.seed_of(model.random_state)})
-    search.path.fit = config[0]
-    search.path.points, search.path.ratio = points, model.eps
-    search.path.first = largest
-    if engine.team():
-        return _search_pieces(model, search, losses, X, y, weight)
-    options = ffi.new("strads_engine_options *", {
-        "size": ffi.sizeof("strads_engine_options"), "workers": 1,
-        "partitions": 1})
-    setattr(config, "lambda", largest)
-    data = engine.cut_for(engine.program_named("glm"), config, options, X, y,
-                          weight)
-    out = ffi.new("strads_cv_point[]", points)
-    best, simplest = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-    stop = ffi.new("bool *", False)
-    search.stop = stop
-    err, text, interrupted = engine.interruptible(
-        stop, lib.strads_glm_cv, data, search, out, best, simplest)
-    if interrupted:
-        raise interrupted
-    engine.raise_for(err, text)
-    table = np.array([(getattr(p, "lambda"), p.error, p.deviation, p.accuracy)
-                      for p in out])
-    warn_of_points(table[:, 0], np.array([p.gap for p in out]), model.tol,
-                   f"{type(model).__name__}: folds' paths")
-    return table, best[0], simplest[0]
-
-
-def _search_pieces(model, search, losses, X, y, weight):
-    """search_path for rows in several processes: fits a path for each fold,
-    with weight 0 for the fold's rows.
-
-    losses(z, y [rows, 1]): the losses of predictions z [rows, points], and
-    which labels they match. numpy's default_rng draws the folds, so they
-    differ from those of a fit in one process."""
-    rows = engine.agreed(list, len(y))
-    first = sum(rows[:engine.team().rank])
-    order = np.random.default_rng(engine.seed_of(model.random_state)) \
-        .permutation(sum(rows))
-    fold = np.empty(len(order), dtype=int)
-    fold[order] = np.arange(len(order)) % search.folds
-    fold = fold[first:first + len(y)]
-    weight = np.ones(len(y)) if weight is None else weight
-    config, count = ffi.addressof(search[0], "path"), ffi.new("uint32_t *")
-
-    def path(others):
-        finished = model._run(engine.program_named("glm-path"), config, X, y,
-                              weight=others)
-        reached = path_points(lib.strads_glm_path(finished.state, count),
-                              count[0], X.shape[1])
-        if finished.interrupted:
-            raise finished.interrupted
-        warn_of_points(reached[0], reached[3], model.tol,
-                       f"{type(model).__name__}: a fold's path")
-        return reached
-
-    error, right, size = [], [], []
-    for k in range(search.folds):
-        lambdas, coefficients, intercepts, _ = engine.shared(
-            lambda: path(weight * (fold != k)))
-        held = np.flatnonzero(fold == k)
-        z = safe_sparse_dot(X[held], coefficients, dense_output=True)
-        lost, found = losses(z + intercepts, y[held, None])
-        sums = engine.agreed(lambda all_: np.sum(all_, axis=0), np.vstack(
-            [weight[held] @ lost, weight[held] @ found,
-             np.full(len(lambdas), weight[held].sum())]))
-        size.append(sums[2, 0])
-        error.append(sums[0] / max(size[-1], 1e-300))
-        right.append(sums[1])
-    share = np.array(size) / sum(size)
-    mean = share @ error
-    deviation = np.sqrt(share @ (error - mean) ** 2 /
-                        max(np.count_nonzero(size) - 1, 1))
-    best = int(np.argmin(mean))
-    simplest = int(np.argmax(mean <= mean[best] + deviation[best]))
-    return np.column_stack([lambdas, mean, deviation,
-                            np.sum(right, axis=0) / sum(size)]), best, simplest
+                     alphas=alphas, precompute=precompute, copy_X=copy_X,
+                     verbose=verbose, positive=positive,
+                     fit_intercept=fit_intercept, tol=tol, n_jobs=n_jobs,
+                     max_iter=max_iter)
 
 
 def _squares(z, y):
-    return (y - z) ** 2, np.zeros_like(z)
+    return (y - z) ** 2
 
 
 class ElasticNetCV(_Regressor):
     """An elastic net; alpha is chosen by cross-validation.
 
+    Parameters in addition to those of ElasticNet: ``l1_ratio``, a number or a
+    list; ``eps``, ``n_alphas``: the alphas descend from the largest with a
+    nonzero coefficient to `eps` of it; or ``alphas``, a list of them; ``cv``:
+    a number of folds, a splitter, a list of (train, test) rows, or None for 5
+    folds.
+
     Attributes in addition to those of ElasticNet: ``alpha_``; ``alphas_`` [n];
-    ``mse_`` [n], the mean squared error of held-out rows; ``mse_deviation_``
-    [n], its standard error; ``alpha_1se_``, the largest alpha with an error
-    within one standard error of the best. ``l1_ratio`` may be a list; then
-    ``l1_ratio_`` is the best value, and ``alphas_``, ``mse_`` and
-    ``mse_deviation_`` are [ratios, n].
+    ``mse_path_`` [n, folds], the mean squared error of each fold; ``mse_`` [n],
+    their mean; ``mse_deviation_`` [n], its standard error; ``alpha_1se_``, the
+    largest alpha with an error within one standard error of the best. If
+    ``l1_ratio`` is a list, ``l1_ratio_`` is the best value, and the arrays have
+    a first axis for the ratios.
     """
 
-    def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, cv=5,
-                 fit_intercept=True, positive=False, tol=1e-6, max_iter=None,
-                 n_jobs=None, random_state=None, verbose=0, callbacks=None):
-        self.l1_ratio = l1_ratio
-        self.eps = eps
-        self.n_alphas = n_alphas
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.positive = positive
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
+    def __init__(self, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, alphas=None,
+                 fit_intercept=True, precompute="auto", max_iter=None,
+                 tol=1e-6, cv=None, copy_X=True, verbose=0, n_jobs=None,
+                 positive=False, random_state=None, selection="cyclic",
+                 standardize=False, callbacks=None):
+        params.keep(self, locals())
 
     warm_start = False
     _rules = {"l1_ratio": params.shares}
 
     def fit(self, X, y, sample_weight=None):
         """Chooses alpha, then fits with it; returns self."""
-        X, y, weight = self._weighted(X, y, sample_weight)
+        X, y, weight = self._weighted(X, y, sample_weight, self.cv)
         given = getattr(self, "l1_ratio", 1.0)
         ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
-        tables, chosen = [], []
+        folds = search.folds_of(self.cv, X, y)
+        found = []
         for ratio in ratios:
             config = penalised("squared", ratio, self.fit_intercept,
-                               self.positive)
-            table, best, simplest = search_path(self, config, X, y, weight,
-                                                self.n_alphas, _squares)
-            tables.append(table[:, :3].T)
-            chosen.append((table[best, 1], table[best, 0], table[simplest, 0]))
-        k = min(range(len(ratios)), key=lambda i: chosen[i][0])
+                               self.positive, self.standardize)
+            found.append(search.search_path(self, config, X, y, weight, folds,
+                                            _squares))
+        k = min(range(len(ratios)), key=lambda i: found[i].least)
         self.l1_ratio_ = ratios[k]
-        _, self.alpha_, self.alpha_1se_ = chosen[k]
-        several = np.swapaxes(tables, 0, 1)  # [3, ratios, n]
-        self.alphas_, self.mse_, self.mse_deviation_ = \
-            several[:, 0] if np.ndim(given) == 0 else several
+        self.alpha_, self.alpha_1se_ = found[k].best, found[k].simplest
+        self.alphas_, self.mse_path_, self.mse_, self.mse_deviation_ = (
+            each[0] if np.ndim(given) == 0 else np.array(each)
+            for each in list(zip(*found))[:4])
         config = penalised("squared", self.l1_ratio_, self.fit_intercept,
-                           self.positive)
-        setattr(config, "lambda", self.alpha_)
+                           self.positive, self.standardize)
+        set_lambda(config, self.alpha_)
         return self._done(self._fitted(config, X, y, weight))
 
 
 class LassoCV(ElasticNetCV):
     """A Lasso; alpha is chosen by cross-validation. See ElasticNetCV."""
 
-    def __init__(self, *, eps=1e-3, n_alphas=100, cv=5, fit_intercept=True,
-                 positive=False, tol=1e-6, max_iter=None, n_jobs=None,
-                 random_state=None, verbose=0, callbacks=None):
-        super().__init__(l1_ratio=1.0, eps=eps, n_alphas=n_alphas, cv=cv,
-                         fit_intercept=fit_intercept, positive=positive,
-                         tol=tol, max_iter=max_iter, n_jobs=n_jobs,
-                         random_state=random_state, verbose=verbose,
-                         callbacks=callbacks)
-        del self.l1_ratio
+    def __init__(self, *, eps=1e-3, n_alphas=100, alphas=None,
+                 fit_intercept=True, precompute="auto", max_iter=None,
+                 tol=1e-6, copy_X=True, cv=None, verbose=0, n_jobs=None,
+                 positive=False, random_state=None, selection="cyclic",
+                 standardize=False, callbacks=None):
+        params.keep(self, locals())
 
 
 # ---- support vector regression ---------------------------------------------
@@ -519,26 +498,20 @@ class LinearSVR(_Regressor):
     the others. ``intercept_scaling=None`` does not penalise the intercept.
     """
 
-    def __init__(self, *, epsilon=0.0, C=1.0, loss="epsilon_insensitive",
-                 fit_intercept=True, intercept_scaling=1.0, tol=1e-4,
-                 max_iter=None, n_jobs=None, warm_start=False, verbose=0,
-                 callbacks=None):
-        self.epsilon = epsilon
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+    def __init__(self, *, epsilon=0.0, tol=1e-6, C=1.0,
+                 loss="epsilon_insensitive", fit_intercept=True,
+                 intercept_scaling=1.0, dual="auto", verbose=0,
+                 random_state=None, max_iter=None, standardize=False,
+                 n_jobs=None, warm_start=False, callbacks=None):
+        params.keep(self, locals())
 
     _losses = {"epsilon_insensitive": b"epsilon",
                "squared_epsilon_insensitive": b"squared-epsilon"}
     _rules = {"epsilon": params.number(least=0),
               "loss": params.one_of(*_losses)}
+
+    def _of_command(self):
+        return "svm", {"loss": self._losses[self.loss].decode()}
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
@@ -557,7 +530,8 @@ def svm_config(model, losses):
     """The options of a support vector machine, and the objects that they refer
     to."""
     kept = ffi.new("char[]", losses[model.loss])
-    config = ffi.new("strads_svm_options *", {"loss": kept, "c": model.C})
+    config = ffi.new("strads_svm_options *", {
+        "loss": kept, "c": model.C, "standardize": model.standardize})
     if model.fit_intercept and model.intercept_scaling is None:
         config.intercept = True
     elif model.fit_intercept:

@@ -1,5 +1,9 @@
-"""Models of the command `strads`, read and written."""
+"""Models of the command `strads`, read and written, and the state of estimators
+in JSON: parameters and fitted attributes, without code."""
+import base64
 import json
+import os
+import tempfile
 
 import numpy as np
 
@@ -74,6 +78,113 @@ class Model:
         for key, least in ("rounds", 0), ("seed", 0), ("partitions", 1):
             setattr(model.fit, key, int(self.fit.get(key, least)))
         engine.call(lib.strads_model_write, model, str(path).encode())
+
+
+# ---- estimators ----------------------------------------------------------------
+
+def _encoded(value):
+    """A value as JSON; a TypeError if it has no such form."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return {"float": value.hex()}
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [_encoded(each) for each in value]}
+    if isinstance(value, dict):
+        return {"dict": [[_encoded(key), _encoded(each)]
+                         for key, each in value.items()]}
+    if type(value).__module__.startswith("pandas."):
+        return {"index": _encoded(np.asarray(value))}
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    if value.dtype.kind == "O":
+        return {"objects": [_encoded(each) for each in value.tolist()]}
+    return {"dtype": value.dtype.str, "shape": list(value.shape),
+            "bytes": base64.b64encode(value.tobytes()).decode()}
+
+
+def _decoded(value):
+    """The inverse of _encoded."""
+    if not isinstance(value, dict):
+        return value
+    if "bytes" in value:
+        dtype = np.dtype(value["dtype"])
+        if dtype.hasobject:
+            raise ValueError("an array of objects")
+        return np.frombuffer(base64.b64decode(value["bytes"]), dtype).reshape(
+            value["shape"]).copy()
+    (kind, inner), = value.items()
+    if kind == "float":
+        return float.fromhex(inner)
+    if kind == "dict":
+        return {_decoded(key): _decoded(each) for key, each in inner}
+    if kind == "index":
+        import pandas
+        return pandas.Index(_decoded(inner))
+    values = [_decoded(each) for each in inner]
+    if kind == "objects":
+        out = np.empty(len(values), dtype=object)
+        out[:] = values
+        return out
+    return {"list": list, "tuple": tuple}[kind](values)
+
+
+def state_of(estimator, without=()):
+    """An estimator's parameters and fitted attributes as JSON. Parameters that
+    are objects, such as callbacks, are left out: they have their defaults when
+    the state is restored."""
+    kept = {}
+    for name, value in vars(estimator).items():
+        try:
+            if name not in without:
+                kept[name] = _encoded(value)
+        except TypeError:
+            if name.endswith("_"):
+                raise
+    return {"class": type(estimator).__name__, "state": kept}
+
+
+def restored(kind, kept, path, more=()):
+    """An estimator of class `kind` from state_of; more: attributes to add."""
+    if not isinstance(kept, dict) or kept.get("class") != kind.__name__:
+        raise ValueError(f"{path}: is no {kind.__name__}, but of "
+                         f"{kept.get('class') if isinstance(kept, dict) else kept!r}")
+    estimator = kind()
+    try:
+        state = {**vars(estimator), **{name: _decoded(value) for name, value
+                                       in kept["state"].items()}, **dict(more)}
+    except (KeyError, TypeError, ValueError, AttributeError) as wrong:
+        raise ValueError(f"{path}: the file is damaged: {wrong}") from None
+    estimator.__setstate__(state)
+    return estimator
+
+
+def write_state(estimator, path):
+    """Writes state_of an estimator atomically."""
+    path = str(path)
+    with tempfile.NamedTemporaryFile(
+            "w", dir=os.path.dirname(path) or ".", delete=False) as file:
+        try:
+            json.dump({"format": "strads-python", "version": 1,
+                       **state_of(estimator)}, file)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def read_state(kind, path):
+    """Reads a file of write_state."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            kept = json.load(file)
+        except ValueError as wrong:
+            raise ValueError(f"{path}: is no model of strads: {wrong}") \
+                from None
+    return restored(kind, kept, path)
 
 
 def read_model(path):

@@ -30,21 +30,32 @@ class Shown:
         return made
 
 
+def _coefficients_of(model):
+    """coef_ as an array [rows, n_features]."""
+    return np.atleast_2d(model.coef_.toarray() if hasattr(
+        model.coef_, "toarray") else model.coef_)
+
+
+def _rows_of(model):
+    """The names of several rows of coef_: classes, or numbers of outputs."""
+    return getattr(model, "classes_", range(len(model.coef_)))
+
+
 def of_coefficients(model):
     """The largest coefficients as a table; with several classes, by the
     largest absolute value over the classes."""
     if not hasattr(model, "coef_"):
         return ""
-    coef = np.atleast_2d(model.coef_)
+    coef = _coefficients_of(model)
     size = np.abs(coef).max(axis=0)
     names = getattr(model, "feature_names_in_", None)
     rows = [[_named(names, j), *(f"{value:.6g}" for value in coef[:, j])]
             for j in np.argsort(-size, kind="stable")[:10] if size[j]]
     if len(coef) > 1:
-        rows.insert(0, ["", *(escape(str(c)) for c in model.classes_)])
+        rows.insert(0, ["", *(escape(str(c)) for c in _rows_of(model))])
     return _table(
         f"{np.count_nonzero(size)} of {size.size} columns have coefficients, "
-        f"gap {model.dual_gap_:.1e}", rows)
+        f"gap {np.max(model.dual_gap_):.1e}", rows)
 
 
 def of_topics(model):
@@ -115,7 +126,7 @@ def coefficients(model, *, names=None, top=20, ax=None):
     largest on top; with several classes, one colour each."""
     import matplotlib.pyplot as plt
     ax = ax or plt.gca()
-    coef = np.atleast_2d(model.coef_)
+    coef = _coefficients_of(model)
     if names is None:
         names = getattr(model, "feature_names_in_", np.arange(coef.shape[1]))
     size = np.abs(coef).max(axis=0)
@@ -124,7 +135,7 @@ def coefficients(model, *, names=None, top=20, ax=None):
     for k, row in enumerate(coef):
         width = 0.8 / len(coef)
         ax.barh(places - (k - (len(coef) - 1) / 2) * width, row[largest], width,
-                label=str(model.classes_[k]) if len(coef) > 1 else None)
+                label=str(_rows_of(model)[k]) if len(coef) > 1 else None)
     ax.set_yticks(places, [str(names[j]) for j in largest])
     ax.axvline(0, color="0.3", linewidth=0.8)
     ax.set(xlabel="coefficient", title=f"{len(largest)} largest of "

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from . import engine, params, plots, states
 from ._strads import ffi, lib
+from .model import read_model
 
 
 # Per document: a draw takes 8 bytes per token. A fit takes less
@@ -276,6 +277,15 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         engine.call(lib.strads_lda_model_write, model, ffi.NULL,
                     str(path).encode())
         del kept
+
+    @classmethod
+    def load(cls, path):
+        """The model that `save` or the command has written. Parameters other
+        than the number of topics have their defaults."""
+        read = read_model(path)
+        if not isinstance(read, cls):
+            raise ValueError(f"{path}: is no topic model")
+        return read
 
     @property
     def _n_features_out(self):

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import pandas
 from mpi4py import MPI
+from sklearn.model_selection import ShuffleSplit
 
 import strads
 from strads import engine, mpi
@@ -34,28 +35,22 @@ def compare(name, kind, X, y, weight=None, **parameters):
     same(name, model, alone)
 
 
-def cross_validated(name, X, y, z_of, loses, **parameters):
-    """Compares with the same folds, one after the other, in one process."""
+def cross_validated(name, X, y, **parameters):
+    """The folds and their errors are those of one process."""
     bounds = bounds_of(len(y), size)
-    model = getattr(mpi, name)(cv=3, random_state=4, tol=1e-9, **parameters).fit(
-        piece(X, bounds), piece(y, bounds))
-    fold = np.empty(len(y), dtype=int)
-    fold[np.random.default_rng(4).permutation(len(y))] = \
-        np.arange(len(y)) % 3
-    grid = model.Cs_ if name == "LogisticRegressionCV" else model.alphas_
-    error = np.zeros(len(grid))
-    for k in range(3):
-        rest, held = fold != k, fold == k
-        for i, at in enumerate(grid):
-            if name == "LogisticRegressionCV":  # C weighs a sum of losses, not their mean
-                at *= len(y) / rest.sum()
-            error[i] += loses(z_of(at, X[rest], y[rest], X[held]),
-                              y[held]).sum() / len(y)
-    got = {"LassoCV": "mse_", "LogisticRegressionCV": "deviance_",
-           "GLMCV": "error_"}[name]
-    np.testing.assert_allclose(getattr(model, got), error, rtol=1e-5)
-    chosen = model.C_ if name == "LogisticRegressionCV" else model.alpha_
-    assert chosen == grid[np.argmin(error)] and 0 < np.argmin(error)
+    parameters = {"cv": 3, "tol": 1e-9, **parameters}
+    model = getattr(mpi, name)(**parameters).fit(piece(X, bounds),
+                                                 piece(y, bounds))
+    alone = getattr(strads, name)(**parameters).fit(X, y)
+    errors, chosen = {
+        "LassoCV": ("mse_path_", "alpha_"), "GLMCV": ("error_path_", "alpha_"),
+        "LogisticRegressionCV": ("scores_", "C_")}[name]
+    got, expected = getattr(model, errors), getattr(alone, errors)
+    if name == "LogisticRegressionCV":
+        got, expected = got["yes"], expected["yes"]
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+    np.testing.assert_allclose(getattr(model, chosen), getattr(alone, chosen),
+                               rtol=1e-12)
     return model
 
 
@@ -82,8 +77,6 @@ def without_rows():
         data = [piece(rows, bounds) for rows in (A, b) if rows is not None]
         model = getattr(mpi, name)(**parameters).fit(*data)
         alone = getattr(strads, name)(**parameters)
-        if name == "LassoCV":  # folds differ
-            alone = strads.Lasso(model.alpha_)
         alone.fit(*[rows for rows in (A, b) if rows is not None])
         for key in ("coef_", "classes_"):
             if hasattr(alone, key):
@@ -174,29 +167,15 @@ def main():
             weight)
     compare("GroupLasso", strads.GroupLasso, X, y, weight, alpha=0.05,
             groups=np.arange(X.shape[1]) // 3)
-    model = cross_validated(
-        "LassoCV", X, y, lambda alpha, A, b, B: strads.Lasso(
-            alpha, tol=1e-9).fit(A, b).predict(B),
-        lambda z, b: (b - z) ** 2, n_alphas=8, eps=0.01)
+    model = cross_validated("LassoCV", X, y, n_alphas=8, eps=0.01)
     with engine.cut_at(bounds_of(len(y), size)):
         alone = strads.Lasso(model.alpha_, tol=1e-9).fit(X, y)
     assert np.array_equal(model.coef_, alone.coef_)
     for loss, b in ("poisson", np.round(np.exp(y / 4))), ("huber", y):
-        cross_validated(
-            "GLMCV", X, b, lambda alpha, A, b, B: strads.GLM(
-                loss, alpha=alpha, tol=1e-9).fit(A, b)._linear(B),
-            lambda z, b: 2 * np.exp(z) - 2 * b * z - 2 * b + 2 * np.where(
-                b > 0, b * np.log(np.maximum(b, 1)), 0)
-            if loss == "poisson" else np.where(
-                abs(b - z) <= 1.345, (b - z) ** 2,
-                1.345 * (2 * abs(b - z) - 1.345)),
-            loss=loss, n_alphas=8, eps=0.01)
-    cross_validated(
-        "LogisticRegressionCV", X, labels,
-        lambda C, A, b, B: strads.LogisticRegression(
-            "l1", C=C, tol=1e-9).fit(A, b).decision_function(B),
-        lambda z, b: 2 * np.log1p(np.exp(np.where(b == "yes", -z, z))),
-        n_points=6)
+        cross_validated("GLMCV", X, b, loss=loss, n_alphas=8, eps=0.01)
+    for more in {"penalty": "l1"}, {"cv": ShuffleSplit(2, random_state=5)}:
+        cross_validated("LogisticRegressionCV", X, labels, Cs=[0.01, 0.3, 2],
+                        **more)
     compare("LinearSVC", strads.LinearSVC, X, labels, weight, penalty="l1")
     compare("LogisticRegression", strads.LogisticRegression, X, labels, weight,
             class_weight={"yes": 3.0})

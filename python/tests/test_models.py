@@ -274,8 +274,8 @@ def test_topics_go_through_a_file(tmp_path):
 
 def test_wrong_arguments_are_told_in_a_sentence():
     X, y = regression()
-    with pytest.raises(ValueError, match="alpha is 0; it has to be above 0"):
-        strads.Lasso(0).fit(X, y)
+    with pytest.raises(ValueError, match="alpha is -1; it has to be at least 0"):
+        strads.Lasso(-1).fit(X, y)
     with pytest.raises(ValueError, match="n_jobs is 0"):
         strads.Lasso(n_jobs=0).fit(X, y)
     with pytest.raises(ValueError, match="one of 'l1', 'l2'"):
