@@ -101,6 +101,13 @@ class Classifier(ClassifierMixin, Fitted):
         """The problems, or rows of coef_."""
         return 1 if len(self.classes_) == 2 else len(self.classes_)
 
+    def _rounds(self, cols, dual=False):
+        """With more than two classes, a round changes one column in the primal,
+        and the model of one class in the dual."""
+        if self._width() == 1:
+            return 1
+        return self._width() if dual else cols + 1
+
     def _keep(self, finished, intercepts, cols):
         n = self._width()
         self.coef_ = finished.values()[:cols].T.reshape(n, cols).copy()
@@ -239,7 +246,7 @@ class LogisticRegression(Probable, Classifier):
         return "logistic", data("logistic")
 
     def _solved(self, X, number, weight, C, share, start=None, made=None,
-                listed=False, **more):
+                listed=False, max_iter=0, **more):
         """Fits at one C. Returns the run, the coefficients [classes or 1,
         columns], the intercepts, and whether the dual was solved. start: such
         coefficients and intercepts, or None."""
@@ -256,7 +263,8 @@ class LogisticRegression(Probable, Classifier):
         finished = engine.run(
             engine.program_named(name), config, X, number, weight=weight,
             data=data, name=type(self).__name__, workers=workers,
-            tolerance=self.tol, start=start,
+            tolerance=self.tol, start=start, max_rounds=max_iter * self._rounds(
+                X.shape[1], name == "logistic-dual"),
             seed=engine.seed_of(self.random_state), **more)
         n = self._width()
         dual = name == "logistic-dual"
@@ -270,8 +278,8 @@ class LogisticRegression(Probable, Classifier):
         """Fits the model at one C."""
         finished, self.coef_, self.intercept_, dual = self._solved(
             X, number, weight, C, share, start, callbacks=self.callbacks,
-            verbose=self.verbose, max_rounds=self.max_iter or 0)
-        self._record(finished)
+            verbose=self.verbose, max_iter=self.max_iter or 0)
+        self._record(finished, self._rounds(X.shape[1], dual))
         if warns or finished.interrupted:
             return self._done(finished, glm=not dual)
 
@@ -462,7 +470,7 @@ class LinearSVC(Classifier):
         config, kept = svm_config(self, self._losses)
         kept = kept, self._list_classes(config)
         finished = self._run(engine.program_named("svm"), config, X, number,
-                             weight=weight,
+                             weight=weight, dual=True,
                              start=self._start(X.shape[1], self._width()))
         self._keep(finished, lib.strads_svm_intercepts(finished.state),
                    X.shape[1])

@@ -4,6 +4,7 @@ Minimises ``1/W sum_i c_i f(y_i, o_i + x_i w + b) + alpha sum_j g(w_j)``: c are
 sample weights, W their sum, o offsets. docs/glm.md lists losses and penalties.
 """
 import numpy as np
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
@@ -183,20 +184,123 @@ class PoissonRegressor(GLM):
     _loss, _penalty, _parameter = "poisson", "ridge", 0
 
 
-class HuberRegressor(GLM):
-    """Least squares that is robust against outliers. Residuals up to `epsilon`
-    are squared, larger ones count linearly; the L2 penalty is alpha/2 |w|^2.
+_SCALES = 100  # of a HuberRegressor, at most
 
-    scikit-learn's estimator of the same name also estimates the scale of y;
-    here `epsilon` is in y's unit, and the mean of the losses is minimised."""
+
+class _Bracket:
+    """The root of best(scale) - scale, which is positive below the root: by
+    secants, kept between the scales on both sides."""
+
+    def __init__(self):
+        self.low, self.high, self.before = 0.0, np.inf, None
+
+    def next(self, scale, best):
+        """The next scale after best(scale)."""
+        if best > scale:
+            self.low = scale
+        else:
+            self.high = scale
+        guess, excess = best, best - scale
+        if self.before is not None and self.before[1] != excess:
+            guess = scale - excess * (scale - self.before[0]) / (
+                excess - self.before[1])
+        self.before = scale, excess
+        if not self.low < guess < self.high:
+            guess = best if self.low < best < self.high else \
+                (self.low + self.high) / 2
+        return guess
+
+
+class HuberRegressor(GLM):
+    """Linear regression that is robust against outliers. The objective is
+    scikit-learn's: over w, b and the scale s of y it minimises
+
+        sum_i c_i (s + s H((y_i - x_i w - b) / s)) + alpha |w|^2
+
+    where H(z) is z^2 up to `epsilon` and 2 epsilon |z| - epsilon^2 beyond.
+
+    Fits at one scale alternate with the best scale for their residuals, until
+    both scales agree to 0.1 root(tol), by which the objective changes less
+    than by tol; ``dual_gap_`` is that of the last fit. Attributes in addition to those of GLM: ``scale_``;
+    ``outliers_`` [n], the rows beyond epsilon scale_. For a given scale use
+    GLM("huber", "ridge", loss_parameter=epsilon * scale).
+    """
 
     def __init__(self, *, epsilon=1.35, max_iter=None, alpha=1e-4,
                  warm_start=False, fit_intercept=True, tol=1e-6,
                  standardize=False, n_jobs=None, verbose=0, callbacks=None):
         params.keep(self, locals())
 
-    _loss, _penalty = "huber", "ridge"
-    _parameter = property(lambda self: self.epsilon)
+    _loss, _penalty, _parameter = "huber", "ridge", 0
+    _rules = {"epsilon": params.number(least=1)}
+
+    def fit(self, X, y, sample_weight=None):
+        """Fits the model; returns self."""
+        X, y, weight, _, config, kept = self._prepared(
+            X, y, sample_weight, None, cv=())  # outliers_ has all rows
+        each = np.ones(len(y)) if weight is None else weight
+        total, mean = engine.agreed(lambda all_: np.sum(all_, axis=0), [
+            each.sum(), each @ y])
+        if total == 0:
+            raise ValueError("every row has weight 0; expected at least one "
+                             "that counts")
+        start = self._start(X.shape[1])
+        away = y - mean / total if start is None else \
+            y - self._linear(X)
+        # Rows that are fitted exactly have no scale.
+        least = 1e-10 * engine.agreed(max, np.max(np.abs(away), initial=1e-290))
+        left, runs = self.max_iter or 2**62, []
+        before = None if start is None else self.intercept_
+
+        def step(scale):
+            config.loss_parameter = self.epsilon * scale
+            set_lambda(config, self.alpha * scale / total)
+            if before is not None:
+                kept.append(np.array([before]))
+                config.start_intercept = engine.pointer(kept[-1], "double *")
+            runs.append(self._fitted(config, X, y, weight, start,
+                                     max_iter=left))
+            if runs[-1].interrupted:
+                raise runs[-1].interrupted
+            return self.coef_, self.intercept_, runs[-1].end, self.n_iter_
+        scale, rounds = self._scale_of(away, each, total, least), 0
+        bracket = _Bracket()
+        for _ in range(_SCALES):
+            coef, before, end, took = engine.shared(lambda: step(scale))
+            rounds, left = rounds + took, left - took
+            used = np.flatnonzero(coef)
+            start = used, coef[used, None]
+            away = y - safe_sparse_dot(X, coef) - before
+            best = self._scale_of(away, each, total, least)
+            settled = abs(best - scale) <= 0.1 * np.sqrt(self.tol) * best
+            if end != "converged" or left <= 0 or settled or best == least:
+                break
+            scale = bracket.next(scale, best)
+        self.scale_, self.n_iter_ = best, rounds
+        self.outliers_ = engine.agreed(np.concatenate,
+                                       np.abs(away) > self.epsilon * best)
+        if runs and best > least:  # of the process that has the results
+            self._done(runs[-1], glm=True)
+            if end == "converged" and not settled:
+                engine.warn(f"HuberRegressor: the scale of y did not settle in "
+                            f"{rounds} rounds: raise max_iter or tol")
+        return self
+
+    def _scale_of(self, away, each, total, least):
+        """The best scale for residuals, from `least` up: the root s of sum_i
+        c_i min((r_i / s)^2, epsilon^2) = sum_i c_i, by bisection."""
+        square = away ** 2
+
+        def excess(scale):
+            return engine.agreed(sum, each @ np.minimum(
+                square / scale ** 2, self.epsilon ** 2)) - total
+        low = least
+        high = max(least, np.sqrt(engine.agreed(sum, each @ square) / total))
+        if excess(low) <= 0:
+            return least
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        return high
 
 
 class GroupLasso(GLM):

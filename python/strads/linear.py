@@ -144,21 +144,28 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
                 rows != (1 if len(classes) == 2 else len(classes))):
             states.refuse(self, "classes_", "one for each row of coef_, or two")
 
-    def _run(self, program, config, X, y, *, start=None, **more):
+    def _rounds(self, cols, dual=False):
+        """The rounds of the engine that count as one of max_iter."""
+        return 1
+
+    def _run(self, program, config, X, y, *, start=None, dual=False,
+             max_iter=None, **more):
         if engine.agreed(sum, X.shape[0]) == 0:
             raise ValueError("every row has weight 0; expected at least one "
                              "that counts")
         finished = engine.run(
             program, config, X, y, name=type(self).__name__,
             workers=engine.n_threads(self.n_jobs), tolerance=self.tol,
-            max_rounds=self.max_iter or 0, start=start,
+            max_rounds=(max_iter or self.max_iter or 0) *
+            self._rounds(X.shape[1], dual),
+            start=start,
             seed=engine.seed_of(getattr(self, "random_state", None)),
             callbacks=self.callbacks, verbose=self.verbose, **more)
-        self._record(finished)
+        self._record(finished, self._rounds(X.shape[1], dual))
         return finished
 
-    def _record(self, finished):
-        self.n_iter_ = max(1, finished.progress.round)
+    def _record(self, finished, rounds):
+        self.n_iter_ = max(1, -(-finished.progress.round // rounds))
         self.dual_gap_ = finished.progress.gap
         self.objective_ = finished.progress.objective
 
@@ -257,10 +264,10 @@ class _Regressor(RegressorMixin, Fitted):
         return (X, y, weight) if search.lists_rows(cv) else \
             counted(X, y, weight)
 
-    def _fitted(self, config, X, y, weight, start=None):
+    def _fitted(self, config, X, y, weight, start=None, **more):
         """Runs glm and keeps its coefficients."""
         finished = self._run(engine.program_named("glm"), config, X, y,
-                             weight=weight, start=start)
+                             weight=weight, start=start, **more)
         self.coef_ = finished.values()[:X.shape[1], 0].copy()
         self.intercept_ = lib.strads_glm_intercepts(finished.state)[0]
         return finished

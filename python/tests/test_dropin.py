@@ -18,7 +18,8 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import (dump_svmlight_file, load_breast_cancer,
-                              load_diabetes, load_iris)
+                              load_diabetes, load_digits, load_iris)
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import (GridSearchCV, GroupKFold, KFold,
@@ -170,6 +171,22 @@ def test_columns_of_words_are_named():
                                              r"\(category\); encode"):
             model.fit(frame, [0, 1, 1, 0])
     strads.Lasso().fit(frame[["size"]].astype(object), [0, 1, 1, 0])
+
+
+@pytest.mark.parametrize("model", [
+    strads.LogisticRegression(max_iter=1000, tol=1e-4),
+    strads.LogisticRegression("l1", solver="saga", C=0.1, max_iter=1000),
+    strads.LogisticRegression(multi_class="ovr", max_iter=1000),
+    strads.LinearSVC(max_iter=1000), strads.LinearSVC("l1", max_iter=1000)])
+def test_a_thousand_iterations_are_enough_for_digits(model):
+    X, y = load_digits(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model.fit(X / 16, y)
+    assert model.dual_gap_ <= model.tol and 1 <= model.n_iter_ <= 1000
+    with pytest.warns(ConvergenceWarning, match="reached max_iter"):
+        model.set_params(max_iter=1).fit(X / 16, y)
+    assert model.n_iter_ == 1
 
 
 # ---- cross-validation ----------------------------------------------------------
@@ -419,6 +436,16 @@ def test_script_counts_with_poisson_and_huber():
         alpha=1e-3, max_iter=300).fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_, atol=1e-3)
     assert ours.predict(X).min() > 0
+    y = X @ [1, 2, 0, 0, -1] + draws.standard_normal(300)
+    y[::15] += 30
+    ours = strads.HuberRegressor(tol=1e-9).fit(X, y)
+    theirs = sklearn.linear_model.HuberRegressor(tol=1e-9, max_iter=1000).fit(
+        X, y)
+    assert np.allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    assert ours.scale_ == pytest.approx(theirs.scale_, rel=1e-4)
+    assert np.array_equal(ours.outliers_, theirs.outliers_)
+    exact = strads.HuberRegressor().fit(X, X @ [1, 2, 0, 0, -1])
+    assert np.allclose(exact.coef_, [1, 2, 0, 0, -1], atol=1e-6)
 
 
 # ---- files ---------------------------------------------------------------------

@@ -420,21 +420,30 @@ def test_glm_refuses_what_it_cannot_do():
         strads.GLM("cubed").fit(X, y)
 
 
-def test_huber_forgets_outliers_and_minimises_its_objective():
+@pytest.mark.parametrize("epsilon", [1.05, 1.35, 2.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_huber_forgets_outliers_and_minimises_its_objective(epsilon, weighted):
     from scipy.optimize import minimize
     X, y = regression(cols=6)
     y[::10] += 50
-    ours = strads.HuberRegressor(epsilon=1.0, alpha=1e-3, tol=1e-10).fit(X, y)
+    weight = np.random.default_rng(1).random(len(y)) * (y != y[3]) \
+        if weighted else np.ones(len(y))
+    ours = strads.HuberRegressor(epsilon=epsilon, alpha=1e-3, tol=1e-10).fit(
+        X, y, weight if weighted else None)
 
     def objective(v):
-        r = np.abs(y - X @ v[:-1] - v[-1])
-        return np.mean(np.where(r < 1, r * r / 2, r - 0.5)) + \
-            1e-3 / 2 * v[:-1] @ v[:-1]
+        scale = np.exp(v[-1])
+        r = np.abs(y - X @ v[:-2] - v[-2]) / scale
+        return weight @ (scale + scale * np.where(
+            r < epsilon, r * r, 2 * epsilon * r - epsilon ** 2)) + \
+            1e-3 * v[:-2] @ v[:-2]
 
-    best = minimize(objective, np.zeros(7), method="BFGS",
+    mine = np.hstack([ours.coef_, ours.intercept_, np.log(ours.scale_)])
+    best = minimize(objective, mine + 0.01, method="BFGS",
                     options={"gtol": 1e-9}).fun
-    mine = objective(np.append(ours.coef_, ours.intercept_))
-    assert mine <= best * (1 + 1e-6)
+    assert objective(mine) <= best * (1 + 1e-6)
+    assert np.array_equal(ours.outliers_, np.abs(y - ours.predict(X)) >
+                          epsilon * ours.scale_)
     assert np.allclose(ours.coef_[:5], 1, atol=0.2)
 
 
