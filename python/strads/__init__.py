@@ -15,10 +15,11 @@ __version__ = "0.2.0"
 
 _HOME = {
     "Lasso": "linear", "ElasticNet": "linear", "LassoCV": "linear",
-    "ElasticNetCV": "linear", "lasso_path": "linear", "enet_path": "linear",
+    "Ridge": "linear", "ElasticNetCV": "linear", "lasso_path": "linear", "enet_path": "linear",
     "LogisticRegression": "classify", "LogisticRegressionCV": "classify",
     "LinearSVC": "classify", "LinearSVR": "linear", "logistic_path": "classify",
     "GLM": "glm", "GLMClassifier": "glm", "PoissonRegressor": "glm",
+    "GammaRegressor": "glm", "TweedieRegressor": "glm",
     "HuberRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
     "glm_path": "glm",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",

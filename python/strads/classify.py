@@ -280,6 +280,7 @@ class LogisticRegression(Probable, Classifier):
             X, number, weight, C, share, start, callbacks=self.callbacks,
             verbose=self.verbose, max_iter=self.max_iter or 0)
         self._record(finished, self._rounds(X.shape[1], dual))
+        self.n_iter_ = np.array([self.n_iter_])
         if warns or finished.interrupted:
             return self._done(finished, glm=not dual)
 
@@ -370,9 +371,10 @@ class LogisticRegressionCV(LogisticRegression):
             self, folds, lambda fold, stop, workers: self._fit_fold(
                 X, number, weight, fold, Cs, ratios, stop, workers)))
         if not max(gaps) <= self.tol:
-            engine.warn(f"{type(self).__name__}: a fold's fit did not converge: "
-                        f"relative gap {max(gaps):.3g}, expected at most tol = "
-                        f"{self.tol:.3g}; scale the columns, or raise tol")
+            engine.warn(f"{type(self).__name__}: a fold's fit did not "
+                        f"converge: relative gap {max(gaps):.3g}, expected at "
+                        f"most tol = {self.tol:.3g}; scale the columns, or "
+                        "raise tol")
         scores = np.array([[[self._score_of(scorer, X, number, fold, fit)
                              for fit in at_ratio] for at_ratio in fits]
                            for fold, fits in zip(folds, found)])

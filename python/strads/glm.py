@@ -4,6 +4,7 @@ Minimises ``1/W sum_i c_i f(y_i, o_i + x_i w + b) + alpha sum_j g(w_j)``: c are
 sample weights, W their sum, o offsets. docs/glm.md lists losses and penalties.
 """
 import numpy as np
+from sklearn.metrics import d2_tweedie_score
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
@@ -89,6 +90,7 @@ def _config_of(model, columns, loss, penalty, parameter, offset=None):
 
 
 _SHARE = params.number(least=0.001, most=1)
+_LOGARITHMS = ("poisson", "gamma", "tweedie")  # X w + b is the log of the mean
 
 
 class GLM(_Regressor):
@@ -164,24 +166,76 @@ class GLM(_Regressor):
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
         margin = self._linear(X)
-        return np.exp(margin) if self._loss == "poisson" else margin
+        return np.exp(margin) if self._loss in _LOGARITHMS else margin
 
     def _more_tags(self):
         return {"requires_y": True,
-                "requires_positive_y": self._loss == "poisson",
+                "requires_positive_y": self._loss in _LOGARITHMS,
                 "poor_score": True}
 
 
-class PoissonRegressor(GLM):
-    """Poisson regression with a log link and an L2 penalty. The objective is
-    scikit-learn's: half the mean deviance plus alpha/2 |w|^2."""
+class _Deviance(GLM):
+    """A loss that is half of a deviance, with an L2 penalty: scikit-learn's
+    objective, half the mean deviance plus alpha/2 |w|^2."""
+
+    _penalty, _parameter = "ridge", 0
+
+    def score(self, X, y, sample_weight=None):
+        """D^2, the share of the deviance that is explained."""
+        return d2_tweedie_score(y, self.predict(X), power=self._power,
+                                sample_weight=sample_weight)
+
+
+class PoissonRegressor(_Deviance):
+    """Poisson regression of counts, with a log link and an L2 penalty."""
 
     def __init__(self, *, alpha=1.0, fit_intercept=True, solver="lbfgs",
                  max_iter=None, tol=1e-6, warm_start=False, verbose=0,
                  standardize=False, n_jobs=None, callbacks=None):
         params.keep(self, locals())
 
-    _loss, _penalty, _parameter = "poisson", "ridge", 0
+    _loss, _power = "poisson", 1
+
+
+class GammaRegressor(_Deviance):
+    """Gamma regression of amounts above 0, with a log link and an L2 penalty.
+    """
+
+    def __init__(self, *, alpha=1.0, fit_intercept=True, solver="lbfgs",
+                 max_iter=None, tol=1e-6, warm_start=False, verbose=0,
+                 standardize=False, n_jobs=None, callbacks=None):
+        params.keep(self, locals())
+
+    _loss, _power = "gamma", 2
+
+
+class TweedieRegressor(_Deviance):
+    """Regression by the deviance of power 0 (squared error), 1 (Poisson), 2
+    (gamma) or between 1 and 2 (amounts with many zeros), with an L2 penalty.
+    The link is the logarithm, with power 0 the identity."""
+
+    def __init__(self, *, power=0.0, alpha=1.0, fit_intercept=True,
+                 link="auto", solver="lbfgs", max_iter=None, tol=1e-6,
+                 warm_start=False, verbose=0, standardize=False, n_jobs=None,
+                 callbacks=None):
+        params.keep(self, locals())
+
+    _rules = {"power": params.number(least=0, most=2),
+              "link": params.one_of("auto", "identity", "log")}
+    _power = property(lambda self: self.power)
+    _loss = property(lambda self: {0: "squared", 1: "poisson", 2: "gamma"}.get(
+        self.power, "tweedie"))
+    _parameter = property(lambda self: self.power
+                          if self._loss == "tweedie" else 0)
+
+    def _check_parameters(self):
+        super()._check_parameters()
+        if 0 < self.power < 1:
+            params.refuse("power", self.power, "0, or from 1 to 2")
+        if self.link != "auto" and (self.link == "identity") != \
+                (self.power == 0):
+            params.refuse("link", self.link, "'auto': the identity with power "
+                                             "0, else the logarithm")
 
 
 _SCALES = 100  # of a HuberRegressor, at most
@@ -221,8 +275,9 @@ class HuberRegressor(GLM):
 
     Fits at one scale alternate with the best scale for their residuals, until
     both scales agree to 0.1 root(tol), by which the objective changes less
-    than by tol; ``dual_gap_`` is that of the last fit. Attributes in addition to those of GLM: ``scale_``;
-    ``outliers_`` [n], the rows beyond epsilon scale_. For a given scale use
+    than by tol; ``dual_gap_`` is that of the last fit. Attributes in addition
+    to those of GLM: ``scale_``; ``outliers_`` [n], the rows beyond epsilon
+    scale_. For a given scale use
     GLM("huber", "ridge", loss_parameter=epsilon * scale).
     """
 
@@ -415,7 +470,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
         (alphas, coefs, gaps)
 
 
-_HUBER = 1.345  # the customary value, see docs/glm.md
+_USUAL = {"huber": 1.345, "tweedie": 1.5}  # loss parameters (docs/glm.md)
 
 
 def _twice_the_loss(loss, parameter):
@@ -431,7 +486,16 @@ def _twice_the_loss(loss, parameter):
         away = np.abs(y - z)
         return np.where(away <= parameter, away ** 2,
                         parameter * (2 * away - parameter))
-    return {"squared": squared, "poisson": poisson, "huber": huber}[loss]
+
+    def gamma(z, y):
+        return 2 * (z - np.log(y) - 1 + y * np.exp(-z))
+
+    def tweedie(z, y):
+        a, b = 1 - parameter, 2 - parameter
+        return 2 * (y ** b / (a * b) - y * np.exp(a * z) / a +
+                    np.exp(b * z) / b)
+    return {"squared": squared, "poisson": poisson, "huber": huber,
+            "gamma": gamma, "tweedie": tweedie}[loss]
 
 
 class GLMCV(GLM):
@@ -461,7 +525,8 @@ class GLMCV(GLM):
             X, y, sample_weight, offset, self.cv)
         found = search.search_path(
             self, config, X, y, weight, search.folds_of(self.cv, X, y),
-            _twice_the_loss(self._loss, self._parameter or _HUBER), offset)
+            _twice_the_loss(self._loss, self._parameter or
+                            _USUAL.get(self._loss)), offset)
         self.alphas_, self.error_path_, self.error_, self.error_deviation_, \
             self.alpha_, self.alpha_1se_, _ = found
         set_lambda(config, self.alpha_)

@@ -333,13 +333,21 @@ class ElasticNet(MultiOutputMixin, _Regressor):
     def fit(self, X, y, sample_weight=None):
         """Fits the model to y [n] or [n, outputs]; returns self."""
         X, y, weight = self._weighted(X, y, sample_weight)
-        config = penalised("squared", getattr(self, "l1_ratio", 1.0),
-                           self.fit_intercept, self.positive, self.standardize)
-        set_lambda(config, self.alpha)
+        config = penalised("squared", self._share(), self.fit_intercept,
+                           self.positive, self.standardize)
+        set_lambda(config, self.alpha / self._unit(X, weight))
         if y.ndim == 2:
             return self._fit_outputs(config, X, y, weight)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])))
+
+    def _share(self):
+        """The L1 share of the penalty."""
+        return self.l1_ratio
+
+    def _unit(self, X, weight):
+        """The number by which alpha is divided."""
+        return 1.0
 
     def _fit_outputs(self, config, X, y, weight):
         """A fit for each column of y."""
@@ -368,6 +376,31 @@ class Lasso(ElasticNet):
                  positive=False, random_state=None, selection="cyclic",
                  standardize=False, n_jobs=None, verbose=0, callbacks=None):
         params.keep(self, locals())
+
+    def _share(self):
+        return 1.0
+
+
+class Ridge(ElasticNet):
+    """Linear regression with an L2 penalty: minimises ``|y - Xw - b|^2 + alpha
+    |w|^2``. Parameters as of Lasso; `solver` is accepted, and without effect.
+    """
+
+    def __init__(self, alpha=1.0, *, fit_intercept=True, copy_X=True,
+                 max_iter=None, tol=1e-6, solver="auto", positive=False,
+                 random_state=None, warm_start=False, standardize=False,
+                 n_jobs=None, verbose=0, callbacks=None):
+        params.keep(self, locals())
+
+    _rules = {"solver": params.one_of("auto", "svd", "cholesky", "lsqr",
+                                      "sparse_cg", "sag", "saga", "lbfgs")}
+
+    def _share(self):
+        return 0.0
+
+    def _unit(self, X, weight):
+        return max(engine.agreed(sum, X.shape[0] if weight is None
+                                 else weight.sum()), 1e-300)
 
 
 PATH_SHARE = params.number(least=0.001, most=1)  # paths need an L1 part

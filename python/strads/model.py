@@ -80,7 +80,7 @@ class Model:
         engine.call(lib.strads_model_write, model, str(path).encode())
 
 
-# ---- estimators ----------------------------------------------------------------
+# ---- estimators ------------------------------------------------------------
 
 def _encoded(value):
     """A value as JSON; a TypeError if it has no such form."""
@@ -148,9 +148,10 @@ def state_of(estimator, without=()):
 
 def restored(kind, kept, path, more=()):
     """An estimator of class `kind` from state_of; more: attributes to add."""
-    if not isinstance(kept, dict) or kept.get("class") != kind.__name__:
-        raise ValueError(f"{path}: is no {kind.__name__}, but of "
-                         f"{kept.get('class') if isinstance(kept, dict) else kept!r}")
+    found = kept.get("class") if isinstance(kept, dict) else None
+    if found != kind.__name__:
+        raise ValueError(f"{path}: expected a {kind.__name__}, found "
+                         f"{found or 'another file'}")
     estimator = kind()
     try:
         state = {**vars(estimator), **{name: _decoded(value) for name, value

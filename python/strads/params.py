@@ -1,8 +1,8 @@
 """Checks of parameters: a name has one meaning in all estimators and paths.
 
 Every parameter is checked when a fit starts. The error names the parameter,
-its value and its range. Parameters that scikit-learn has and that change nothing
-here are accepted; a value other than the usual one warns once (UNUSED).
+its value and its range. Parameters that scikit-learn has and that change
+nothing here are accepted; a value other than the usual one warns once (UNUSED).
 """
 import math
 import numbers
@@ -233,7 +233,7 @@ UNUSED = {
     "precompute": ((False, "auto"), "the engine computes the products of "
                                     "columns that it needs"),
     "selection": (("cyclic",), "the engine schedules the coefficients"),
-    "solver": (("lbfgs",), "the engine chooses the method by the data, and all "
+    "solver": (("auto", "lbfgs"), "the engine chooses the method by the data, and all "
                            "methods end at the same optimum"),
     "dual": ((False, "auto"), "the engine chooses by the data whether it "
                               "solves the dual"),

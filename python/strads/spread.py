@@ -19,9 +19,10 @@ from multiprocessing.connection import Client, Listener, wait
 from . import engine
 from ._strads import ffi, lib
 
-SPREADABLE = ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV",
+SPREADABLE = ("Lasso", "ElasticNet", "Ridge", "LassoCV", "ElasticNetCV",
               "LogisticRegression", "LogisticRegressionCV", "LinearSVC",
-              "LinearSVR", "GLM", "PoissonRegressor", "HuberRegressor",
+              "LinearSVR", "GLM", "PoissonRegressor", "GammaRegressor",
+              "TweedieRegressor", "HuberRegressor",
               "GroupLasso", "GLMCV", "GLMClassifier",
               "LatentDirichletAllocation", "MatrixFactorization")
 _EPEER, _ECANCELED = 6, 8

@@ -35,6 +35,8 @@ def data_for(name):
         return np.round(3 * np.abs(X)), None
     if name == "PoissonRegressor":
         return X, np.round(np.abs(y))
+    if name == "GammaRegressor":
+        return X, np.abs(y) + 0.1
     if getattr(getattr(strads, name), "_estimator_type", "") == "classifier":
         return X, (y > 0).astype(float)
     return X, y

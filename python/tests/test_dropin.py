@@ -22,6 +22,7 @@ from sklearn.datasets import (dump_svmlight_file, load_breast_cancer,
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectFromModel
+from sklearn.metrics import mean_tweedie_deviance
 from sklearn.model_selection import (GridSearchCV, GroupKFold, KFold,
                                      LeaveOneGroupOut, ShuffleSplit,
                                      StratifiedKFold, cross_val_predict,
@@ -39,7 +40,7 @@ SAME_NAME = [name for name, theirs in SKLEARN.items() if theirs]
 MEASURES = ("tol", "max_iter")  # of another thing
 
 
-# ---- parameters ----------------------------------------------------------------
+# ---- parameters --------------------------------------------------------------
 
 @pytest.mark.parametrize("name", SAME_NAME)
 def test_parameters_are_scikit_learns_at_the_same_places(name):
@@ -62,7 +63,7 @@ def test_parameters_are_scikit_learns_at_the_same_places(name):
     ("LogisticRegression", {"solver": "saga"}),
     ("LogisticRegression", {"dual": True}),
     ("LogisticRegression", {"intercept_scaling": 2.0}),
-    ("LinearSVC", {"dual": True}), ("PoissonRegressor",
+    ("LinearSVC", {"dual": True}), ("Ridge", {"solver": "svd"}), ("PoissonRegressor",
                                     {"solver": "newton-cholesky"})])
 def test_a_parameter_without_effect_warns_once(name, parameters):
     strads.params._warned.clear()
@@ -112,6 +113,9 @@ def test_no_penalty_is_least_squares_and_maximum_likelihood(seed):
     for free in ({"penalty": None}, {"penalty": "none"}, {"C": np.inf}):
         ours = strads.LogisticRegression(**free, tol=1e-10).fit(X, of_class)
         assert np.allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    positive = strads.Ridge(2.0, positive=True, tol=1e-12).fit(X, y)
+    assert np.allclose(positive.coef_, sklearn.linear_model.Ridge(
+        2.0, positive=True, tol=1e-12).fit(X, y).coef_, atol=1e-5)
     counts = draws.poisson(np.exp(0.3 * z))
     ours = strads.PoissonRegressor(alpha=0, tol=1e-10).fit(X, counts)
     theirs = sklearn.linear_model.PoissonRegressor(
@@ -119,7 +123,8 @@ def test_no_penalty_is_least_squares_and_maximum_likelihood(seed):
     assert np.allclose(ours.coef_, theirs.coef_, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [strads.Lasso, strads.ElasticNet])
+@pytest.mark.parametrize("kind", [strads.Lasso, strads.ElasticNet,
+                                  strads.Ridge])
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_several_columns_of_y_are_several_fits(kind, as_sparse):
     draws = np.random.default_rng(2)
@@ -128,6 +133,12 @@ def test_several_columns_of_y_are_several_fits(kind, as_sparse):
     given = sparse.csr_matrix(X) if as_sparse else X
     model = kind(0.1, tol=1e-10).fit(given, Y)
     theirs = SKLEARN[kind.__name__](0.1, tol=1e-9).fit(X, Y)
+    weight = draws.random(50)
+    assert np.allclose(
+        clone(model).fit(given, Y, weight).coef_,
+        SKLEARN[kind.__name__](0.1, tol=1e-9).fit(X, Y, weight).coef_
+        if kind is strads.Ridge else
+        [clone(model).fit(given, y, weight).coef_ for y in Y.T], atol=1e-5)
     assert model.coef_.shape == (3, 6) and model.intercept_.shape == (3,)
     assert np.allclose(model.coef_, theirs.coef_, atol=1e-5)
     assert np.allclose(model.predict(given), theirs.predict(X), atol=1e-4)
@@ -189,7 +200,7 @@ def test_a_thousand_iterations_are_enough_for_digits(model):
     assert model.n_iter_ == 1
 
 
-# ---- cross-validation ----------------------------------------------------------
+# ---- cross-validation --------------------------------------------------------
 
 SPLITS = [None, 3, KFold(4, shuffle=True, random_state=1),
           ShuffleSplit(3, random_state=0)]
@@ -306,7 +317,7 @@ def test_paths_take_a_list_of_alphas():
     assert strads.enet_path(X, y, alphas=7)[0].shape == (7,)
 
 
-# ---- ten scripts ---------------------------------------------------------------
+# ---- ten scripts -------------------------------------------------------------
 
 TEXTS = [f"{good} film with {word} actors and {word} music"
          for word in ("fine", "lovely", "dull", "bad", "odd", "loud")
@@ -436,6 +447,7 @@ def test_script_counts_with_poisson_and_huber():
         alpha=1e-3, max_iter=300).fit(X, y)
     assert np.allclose(ours.coef_, theirs.coef_, atol=1e-3)
     assert ours.predict(X).min() > 0
+    assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-4)
     y = X @ [1, 2, 0, 0, -1] + draws.standard_normal(300)
     y[::15] += 30
     ours = strads.HuberRegressor(tol=1e-9).fit(X, y)
@@ -448,7 +460,50 @@ def test_script_counts_with_poisson_and_huber():
     assert np.allclose(exact.coef_, [1, 2, 0, 0, -1], atol=1e-6)
 
 
-# ---- files ---------------------------------------------------------------------
+@pytest.mark.parametrize("power", [0, 1, 1.3, 1.9, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_deviances_are_scikit_learns(power, weighted):
+    draws = np.random.default_rng(4)
+    X = draws.standard_normal((200, 4))
+    y = draws.gamma(2, np.exp(X @ [0.3, 0, -0.4, 0.1]))
+    if 0 < power < 2:
+        y *= draws.random(200) < 0.7
+    weight = draws.random(200) if weighted else None
+    pairs = [(strads.TweedieRegressor(power=power, alpha=0.01, tol=1e-10),
+              sklearn.linear_model.TweedieRegressor(
+                  power=power, alpha=0.01, tol=1e-7, max_iter=1000))]
+    if power == 2:
+        pairs.append((strads.GammaRegressor(alpha=0.01, tol=1e-10), pairs[0][1]
+                      ))
+    for ours, theirs in pairs:
+        ours.fit(X, y, weight), theirs.fit(X, y, weight)
+        assert np.allclose(ours.coef_, theirs.coef_, atol=1e-4)
+        assert np.allclose(ours.predict(X), theirs.predict(X), rtol=1e-3)
+        assert ours.score(X, y) == pytest.approx(theirs.score(X, y), abs=1e-4)
+    if power:
+        loss, p = {1: ("poisson", None), 2: ("gamma", None)}.get(
+            power, ("tweedie", power))
+        search = strads.GLMCV(loss, loss_parameter=p, n_alphas=4, cv=3,
+                              tol=1e-9).fit(X, y)
+        held = next(KFold(3).split(X))[1]
+        rest = np.setdiff1d(np.arange(200), held)
+        model = strads.GLM(loss, loss_parameter=p, alpha=search.alphas_[2],
+                           tol=1e-10).fit(X[rest], y[rest])
+        assert search.error_path_[2, 0] == pytest.approx(
+            mean_tweedie_deviance(y[held], model.predict(X[held]),
+                                  power=power), rel=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [{"power": 0.5}, {"power": 3},
+                                   {"link": "log"},
+                                   {"power": 1, "link": "identity"}])
+def test_powers_and_links_that_the_engine_lacks_are_named(wrong):
+    X, y = data_for("PoissonRegressor")
+    with pytest.raises(ValueError, match="power|link"):
+        strads.TweedieRegressor(**wrong).fit(X, y)
+
+
+# ---- files -------------------------------------------------------------------
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_save_and_load_keep_every_estimator(name, tmp_path):
@@ -514,7 +569,7 @@ def test_the_command_predicts_with_a_saved_model(model, verb, tmp_path):
     assert score[0] == pytest.approx(model.score(X, y), abs=1e-6)
 
 
-# ---- the table of defaults -----------------------------------------------------
+# ---- the table of defaults ---------------------------------------------------
 
 def test_the_table_of_defaults_is_true():
     with open(os.path.join(os.environ["STRADS_SOURCE"], "docs",
