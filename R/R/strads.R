@@ -31,14 +31,23 @@ check_parameters <- function(alpha, nlambda, lambda.min.ratio, standardize,
            function(v) v >= 0 && v < 2^31, TRUE)
 }
 
-# Rows with positive weight: x as the slots of a dgCMatrix, y as numbers, their
-# weights (NULL: all 1), and the names of the classes and columns.
+entries <- function(x) if (is.matrix(x)) x else x@x
+
+# x as .Call takes it: starts and indices of a dgCMatrix, or NULL, and values.
+starts <- function(x) if (is.matrix(x)) NULL else x@p
+indices <- function(x) if (is.matrix(x)) NULL else x@i
+
+# Rows with positive weight: x as a matrix of doubles or a dgCMatrix, y as
+# numbers, their weights (NULL: all 1), and the names of the classes and columns.
 design <- function(x, y, family, weights) {
     if (!(is.matrix(x) && (is.numeric(x) || is.logical(x))) &&
         !is(x, "Matrix"))
         stop("x is a ", class(x)[1], ": expected a numeric matrix, or one of ",
              "package Matrix", call. = FALSE)
-    x <- as(as(as(x, "dMatrix"), "generalMatrix"), "CsparseMatrix")
+    if (!is.matrix(x))
+        x <- as(as(as(x, "dMatrix"), "generalMatrix"), "CsparseMatrix")
+    else if (!is.double(x))
+        storage.mode(x) <- "double"
     if (nrow(x) == 0 || ncol(x) == 0)
         stop("x has ", nrow(x), " rows and ", ncol(x), " columns: expected one ",
              "of each at least", call. = FALSE)
@@ -48,9 +57,9 @@ design <- function(x, y, family, weights) {
     if (family == "gaussian" && !is.numeric(y) && !is.logical(y))
         stop("y is a ", class(y)[1], ": expected numbers; for two classes use ",
              "family \"binomial\"", call. = FALSE)
-    if (anyNA(y) || anyNA(x@x))
+    if (anyNA(y) || anyNA(entries(x)))
         stop("x or y has missing values", call. = FALSE)
-    if (any(!is.finite(x@x)))
+    if (length(entries(x)) > 0 && any(!is.finite(range(entries(x)))))
         stop("x has infinite values: expected finite ones", call. = FALSE)
     weights <- row_weights(weights, nrow(x))
     if (!is.null(weights) && any(weights == 0)) {
@@ -128,8 +137,8 @@ strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
             stop("lambda: expected numbers above 0", call. = FALSE)
         lambda <- sort(as.double(lambda), decreasing = TRUE)
     }
-    fit <- .Call(C_path, d$x@p, d$x@i, d$x@x, dim(d$x), d$y, d$weights,
-                 family == "binomial", as.double(alpha), as.integer(nlambda),
+    fit <- .Call(C_path, starts(d$x), indices(d$x), entries(d$x), dim(d$x),
+                 d$y, d$weights, family == "binomial", as.double(alpha), as.integer(nlambda),
                  as.double(lambda.min.ratio), lambda, as.logical(standardize),
                  as.logical(intercept), as.double(thresh),
                  as.integer(threads))
@@ -246,7 +255,7 @@ cv.strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                   NULL, standardize, intercept, thresh, threads)
     d <- design(x, y, family, weights)
     ratio <- min(fit$lambda) / max(fit$lambda)
-    cv <- .Call(C_cv, d$x@p, d$x@i, d$x@x, dim(d$x), d$y,
+    cv <- .Call(C_cv, starts(d$x), indices(d$x), entries(d$x), dim(d$x), d$y,
                 d$weights, family == "binomial",
                 as.double(alpha), length(fit$lambda), ratio, max(fit$lambda),
                 as.logical(standardize), as.logical(intercept),
@@ -311,8 +320,8 @@ strads.pack <- function(x, y, file, weights = NULL,
              "their numbers", call. = FALSE)
     weights <- row_weights(weights, length(y))
     d <- design(x, y, "gaussian", NULL) # rows of weight 0 stay
-    made <- .Call(C_pack, d$x@p, d$x@i, d$x@x, dim(d$x), d$y, weights,
-                  path.expand(file),
+    made <- .Call(C_pack, starts(d$x), indices(d$x), entries(d$x), dim(d$x),
+                  d$y, weights, path.expand(file),
                   match(values, c("exact", "f16", "f32")) - 1L)
     if (made$interrupted)
         interrupt(NULL)

@@ -22,8 +22,7 @@
 #include <strads/strads.h>
 
 typedef struct work {
-    strads_columns columns;
-    uint64_t *start;
+    strads_arrays x; /* R's own, and the labels */
     bool binomial;
     strads_glm_path_options path;
     double tolerance;
@@ -44,26 +43,26 @@ static void work_free(work *w)
     free(w->cv);
     strads_result_free(w->result);
     strads_data_free(w->data);
-    free(w->start);
     *w = (work){0};
 }
 
 /* ---- arguments --------------------------------------------------------- */
 
-/* x in R's compressed columns: p[cols + 1], i and x of each entry. */
+/* x in R's compressed columns: p[cols + 1], i and x of each entry; or p and i
+ * are NULL, and x is a matrix. The engine uses them in place where it can. */
 static work read_data(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y)
 {
-    const uint64_t cols = (uint64_t)INTEGER(dim)[1];
-    work w = {.columns = {.rows = (uint64_t)INTEGER(dim)[0],
-                          .cols = cols,
-                          .index = (const uint32_t *)INTEGER(i),
-                          .value = REAL(x),
-                          .label = REAL(y)}};
-    w.start = malloc((cols + 1) * sizeof *w.start);
-    for (uint64_t j = 0; w.start && j <= cols; j++)
-        w.start[j] = (uint64_t)INTEGER(p)[j];
-    w.columns.start = w.start;
-    return w;
+    const bool dense = Rf_isNull(p);
+    return (work){.x = {.size = sizeof(strads_arrays),
+                        .rows = (uint64_t)INTEGER(dim)[0],
+                        .cols = (uint64_t)INTEGER(dim)[1],
+                        .borrow = true,
+                        .start = dense ? NULL : INTEGER(p),
+                        .starts = STRADS_I32,
+                        .index = dense ? NULL : INTEGER(i),
+                        .indices = STRADS_I32,
+                        .value = REAL(x),
+                        .label = REAL(y)}};
 }
 
 static void read_model(work *w, SEXP weights, SEXP binomial, SEXP alpha,
@@ -88,7 +87,7 @@ static strads_err make_data(work *w, const strads_engine_options *options)
     strads_data_options cut = {.size = sizeof cut};
     strads_err err =
         strads_run_cut(&strads_program_glm_path, &w->path, options, &cut);
-    return err ? err : strads_data_from_columns(&w->columns, &cut, &w->data);
+    return err ? err : strads_data_from_arrays(&w->x, &cut, &w->data);
 }
 
 static strads_err run_path(work *w)
@@ -141,7 +140,7 @@ static strads_err run_pack(work *w)
                                          .weight = w->path.fit.row_weight,
                                          .progress = continues,
                                          .arg = w};
-    strads_err err = strads_data_from_columns(&w->columns, &whole, &w->data);
+    strads_err err = strads_data_from_arrays(&w->x, &whole, &w->data);
     w->packed.size = sizeof w->packed;
     return err ? err
                : strads_pack_write(w->data, w->file, &options, &w->packed);
@@ -235,19 +234,28 @@ static SEXP numbers(SEXP list, int at, R_xlen_t n)
     return vector;
 }
 
+/* fitted += value x_j. */
+static void add_column(const strads_arrays *x, uint32_t j, double value,
+                       double *fitted)
+{
+    const int *start = x->start, *index = x->index;
+    const double *entry = x->value;
+    for (uint64_t i = 0; !start && i < x->rows; i++)
+        fitted[i] += entry[j * x->rows + i] * value;
+    for (int e = start ? start[j] : 0; start && e < start[j + 1]; e++)
+        fitted[index[e]] += entry[e] * value;
+}
+
 /* Weighted sum over rows: twice the loss, or the squared residuals. */
 static double deviance_of(const work *w, const strads_path_point *point,
                           double *fitted)
 {
-    const strads_columns *c = &w->columns;
+    const strads_arrays *c = &w->x;
     const double *weights = w->path.fit.row_weight;
     for (uint64_t i = 0; i < c->rows; i++)
         fitted[i] = point->intercept;
-    for (uint64_t k = 0; k < point->nonzeros; k++) {
-        const uint32_t j = point->index[k];
-        for (uint64_t e = c->start[j]; e < c->start[j + 1]; e++)
-            fitted[c->index[e]] += c->value[e] * point->value[k];
-    }
+    for (uint64_t k = 0; k < point->nonzeros; k++)
+        add_column(c, point->index[k], point->value[k], fitted);
     double sum = 0;
     for (uint64_t i = 0; i < c->rows; i++) {
         const double weight = weights ? weights[i] : 1;
@@ -275,7 +283,7 @@ static SEXP path_of(void *arg)
     double *lambda = REAL(numbers(list, 0, n)), *a0 = REAL(numbers(list, 1, n));
     double *gap = REAL(numbers(list, 2, n));
     double *deviance = REAL(numbers(list, 3, n));
-    double *fitted = (double *)R_alloc(w->columns.rows + 1, sizeof *fitted);
+    double *fitted = (double *)R_alloc(w->x.rows + 1, sizeof *fitted);
     SET_VECTOR_ELT(list, 4, Rf_allocVector(INTSXP, (R_xlen_t)n + 1));
     SET_VECTOR_ELT(list, 5, Rf_allocVector(INTSXP, nnz));
     int *start = INTEGER(VECTOR_ELT(list, 4));
@@ -345,8 +353,6 @@ static SEXP finish(work *w, strads_err (*run)(work *), SEXP (*make)(void *))
              .run = run,
              .lock = PTHREAD_MUTEX_INITIALIZER,
              .ended = PTHREAD_COND_INITIALIZER};
-    if (!w->start)
-        Rf_error("no memory for the columns of x");
     run_interruptibly(&j);
     if (j.err && !(w->stop && j.err == STRADS_ECANCELED)) {
         work_free(w);

@@ -33,6 +33,20 @@ for (alpha in c(1, 0.5)) {
     }
 }
 
+# a matrix, whole numbers too, is the same data as its sparse form
+full <- matrix(rnorm(n * 7) + 5, n)
+for (given in list(as.matrix(x), full, round(full), round(full) == 5)) {
+    if (is.numeric(given) && all(given == round(given)))
+        storage.mode(given) <- "integer"
+    same <- as(as(given, "dMatrix"), "CsparseMatrix")
+    for (weights in list(NULL, replace(w, 1:9, 0))) {
+        one <- strads(given, y, weights = weights, nlambda = 10)
+        two <- strads(same, y, weights = weights, nlambda = 10)
+        two$call <- one$call
+        stopifnot(identical(one, two))
+    }
+}
+
 label <- factor(ifelse(y > 1, "late", "early"))
 fit <- strads(x, label, "binomial", standardize = FALSE,
               lambda = c(0.01, 0.1), thresh = 1e-10)
@@ -85,6 +99,7 @@ refused(strads(x, c(Inf, y[-1])), "y has a value")
 refused(strads(x, c(1e200, y[-1])), "y has a value")
 refused(strads(x, letters[seq_len(n) %% 3 + 1]), "binomial")
 refused(strads(replace(as.matrix(x), 3, Inf), y), "infinite")
+refused(strads(replace(x, 3, -Inf), y), "infinite")
 refused(strads(replace(as.matrix(x), 3, NA), y), "missing")
 refused(strads(list(1), y), "expected a numeric matrix")
 refused(strads(x[0, ], y[0]), "rows")

@@ -196,6 +196,11 @@ static bool rest_new(const study *s, rest *r)
            r->weight && r->offset && r->sum;
 }
 
+static uint64_t row_of(const strads_sparse *by_col, uint64_t j, uint64_t e)
+{
+    return by_col->index ? by_col->index[e] : e - by_col->start[j];
+}
+
 static double entry(const strads_sparse *by_col, uint64_t e)
 {
     return by_col->f64 ? by_col->f64[e] : (double)by_col->f32[e];
@@ -212,7 +217,7 @@ static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
         const strads_share *share = strads_data_share(s->data, k);
         const strads_sparse *x = &share->by_col;
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
-            const uint64_t i = share->rows.begin + x->index[e];
+            const uint64_t i = share->rows.begin + row_of(x, j, e);
             if (s->fold[i] == f)
                 continue;
             r->index[n] = r->place[i];
@@ -268,7 +273,7 @@ static void predict_rows(const strads_share *share,
     for (uint64_t c = 0; c < point->nonzeros; c++) {
         const uint32_t j = point->index[c];
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-            sum[x->index[e]] += entry(x, e) * point->value[c];
+            sum[row_of(x, j, e)] += entry(x, e) * point->value[c];
     }
 }
 

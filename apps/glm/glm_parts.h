@@ -639,11 +639,11 @@ strads_err glm_refresh(strads_task *task, const strads_change *changes,
 strads_err glm_schedule(strads_turn *turn);
 strads_err glm_objective(void *state, strads_report *report);
 
-#define GLM_PROGRAM                                                      \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,          \
-    .layout = STRADS_LAYOUT_COLS, .end = glm_end, .close = glm_close,    \
-    .finalises = true, .refresh = glm_refresh, .schedule = glm_schedule, \
-    .phases = glm_phases, .n_phases = GLM_PHASES
+#define GLM_PROGRAM                                                  \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,      \
+    .layout = STRADS_LAYOUT_COLS, .unindexed = true, .end = glm_end, \
+    .close = glm_close, .finalises = true, .refresh = glm_refresh,   \
+    .schedule = glm_schedule, .phases = glm_phases, .n_phases = GLM_PHASES
 
 #define GLM_PATH_PROGRAM                                                       \
     GLM_PROGRAM, .objective = glm_path_objective, .pack_state = glm_path_pack, \

@@ -586,13 +586,13 @@ strads_err dual_schedule(strads_turn *turn);
 /* All slots of a program except those that use its options alone; the
  * functions of DUAL_SLOTS, which resolve the options by `resolve`, come before
  * its table. */
-#define DUAL_COMPUTED                                                        \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,              \
-    .layout = STRADS_LAYOUT_ROWS, .weight = dual_weight, .end = dual_end,    \
-    .close = dual_close, .refresh = dual_refresh, .schedule = dual_schedule, \
-    .finalises = true, .phases = dual_phases, .n_phases = DUAL_PHASES,       \
-    .owned = dual_owned, .pooled = true, .shape = shape, .begin = begin,     \
-    .open = open
+#define DUAL_COMPUTED                                                       \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,             \
+    .layout = STRADS_LAYOUT_ROWS, .unindexed = true, .weight = dual_weight, \
+    .end = dual_end, .close = dual_close, .refresh = dual_refresh,          \
+    .schedule = dual_schedule, .finalises = true, .phases = dual_phases,    \
+    .n_phases = DUAL_PHASES, .owned = dual_owned, .pooled = true,           \
+    .shape = shape, .begin = begin, .open = open
 
 #define DUAL_SLOTS(resolve)                                              \
     static strads_err shape(const void *config, const strads_data *data, \

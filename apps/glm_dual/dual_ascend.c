@@ -108,7 +108,8 @@ static void fetch_row(const strads_share *share, const dual_sample *sample,
         x->f64 ? (const char *)(x->f64 + at) : (const char *)(x->f32 + at);
 
     __builtin_prefetch(&sample[i]);
-    __builtin_prefetch(x->index + at);
+    if (x->index)
+        __builtin_prefetch(x->index + at);
     __builtin_prefetch(value);
     __builtin_prefetch(value + 64);
 }

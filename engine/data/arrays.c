@@ -1,20 +1,21 @@
-/* Data sets from arrays in memory. The build is the same as for a file;
- * compressed or dense lines feed it. If the owner lends arrays that already
- * have the layout of the result, the data set borrows them and makes only the
- * starts of lines. */
+/* Data sets from arrays in memory. The build is the same as for a file, but
+ * whole lines are counted, checked and placed at once (lines.h). If the owner
+ * lends arrays that already have the layout of the result, the data set borrows
+ * them and makes only the starts of lines. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "engine/base/sized.h"
 #include "engine/data/build.h"
+#include "engine/data/lines.h"
 #include "engine/data/memory.h"
 
 enum { PAGE = 4096 };
 
-/* Arrays of any types, as major lines (columns or rows) and minor indices. */
 typedef struct source {
     const strads_arrays *a;
-    uint64_t lines, minors, nnz;
+    sti_lines l;
+    uint64_t nnz;
     const char *line, *minor; /* for messages: "row" and "column" */
     const char *name;         /* of the source, for messages */
     bool others;              /* a label may equal the number of names */
@@ -23,43 +24,21 @@ typedef struct source {
     strads_range own;         /* the range of these rows in the whole */
 } source;
 
-static inline uint64_t start_of(const source *s, uint64_t k)
-{
-    if (s->a->start == NULL)
-        return k * s->minors;
-    return s->a->starts == STRADS_I32 ? ((const uint32_t *)s->a->start)[k]
-                                      : ((const uint64_t *)s->a->start)[k];
-}
-
-static inline uint64_t index_of(const source *s, uint64_t at, uint64_t first)
-{
-    if (s->a->start == NULL)
-        return at - first;
-    return s->a->indices == STRADS_I32 ? ((const uint32_t *)s->a->index)[at]
-                                       : ((const uint64_t *)s->a->index)[at];
-}
-
-static inline double value_of(const source *s, uint64_t at)
-{
-    return s->a->values == STRADS_F32 ? (double)((const float *)s->a->value)[at]
-                                      : ((const double *)s->a->value)[at];
-}
-
 /* ---- checks -------------------------------------------------------------- */
 
 static strads_err check_line(const source *s, uint64_t k, strads_scalar values)
 {
-    const uint64_t first = start_of(s, k);
+    const uint64_t first = sti_lines_start(&s->l, k);
     uint64_t last = 0;
-    for (uint64_t at = first; at < start_of(s, k + 1); at++) {
-        const uint64_t i = index_of(s, at, first);
-        const double value = value_of(s, at);
-        if (i >= s->minors)
+    for (uint64_t at = first; at < sti_lines_start(&s->l, k + 1); at++) {
+        const uint64_t i = sti_lines_index(&s->l, at, first);
+        const double value = sti_lines_value(&s->l, at);
+        if (i >= s->l.minors)
             return strads_fail(STRADS_EINVAL,
                                "%s %llu: found %s %llu, expected below %llu",
                                s->line, (unsigned long long)k, s->minor,
                                (unsigned long long)i,
-                               (unsigned long long)s->minors);
+                               (unsigned long long)s->l.minors);
         if (at > first && i <= last)
             return strads_fail(STRADS_EINVAL,
                                "%s %llu: found %s %llu after %s %llu, expected "
@@ -106,17 +85,17 @@ static strads_err check_sizes(const source *s)
                            "%s: values are f64 or f32, starts and indices i32 "
                            "or i64",
                            s->name);
-    if (sparse && start_of(s, 0) != 0)
+    if (sparse && sti_lines_start(&s->l, 0) != 0)
         return strads_fail(STRADS_EINVAL, "start[0] is %llu, expected 0",
-                           (unsigned long long)start_of(s, 0));
-    for (uint64_t k = 0; sparse && k < s->lines; k++)
-        if (start_of(s, k + 1) < start_of(s, k))
+                           (unsigned long long)sti_lines_start(&s->l, 0));
+    for (uint64_t k = 0; sparse && k < s->l.lines; k++)
+        if (sti_lines_start(&s->l, k + 1) < sti_lines_start(&s->l, k))
             return strads_fail(STRADS_EINVAL,
                                "start[%llu] is below start[%llu], expected "
                                "ascending starts",
                                (unsigned long long)k + 1,
                                (unsigned long long)k);
-    if (start_of(s, s->lines) > 0 &&
+    if (sti_lines_start(&s->l, s->l.lines) > 0 &&
         ((sparse && a->index == NULL) || a->value == NULL))
         return strads_fail(STRADS_EINVAL,
                            "%s without an index or a value array", s->name);
@@ -165,14 +144,39 @@ static void choose_values(const source *s, strads_data_options *o)
     sti_value_range range = {0};
     if (o->kind != STRADS_KIND_RATINGS || o->values != STRADS_F32)
         return;
-    for (uint64_t at = 0; at < start_of(s, s->lines); at++)
-        if (s->a->start != NULL || value_of(s, at) != 0)
-            sti_value_range_add(&range, value_of(s, at));
+    for (uint64_t at = 0; at < sti_lines_start(&s->l, s->l.lines); at++)
+        if (s->a->start != NULL || sti_lines_value(&s->l, at) != 0)
+            sti_value_range_add(&range, sti_lines_value(&s->l, at));
     if (sti_value_range_needs_f64(&range))
         o->values = STRADS_F64;
 }
 
-static strads_err check_source(const source *s, const strads_data_options *o)
+/* Counts and checks the entries in one pass. If it finds an error, a slow
+ * pass finds the first one. */
+static strads_err count_source(const source *s, const strads_data_options *o,
+                               sti_totals *counts)
+{
+    const strads_arrays *a = s->a;
+    counts->rows = a->rows;
+    counts->cols = a->cols > o->min_cols ? a->cols : o->min_cols;
+    counts->col_nnz = sti_big_alloc(counts->cols * sizeof *counts->col_nnz);
+    counts->row_nnz = sti_big_alloc(counts->rows * sizeof *counts->row_nnz);
+    if (counts->col_nnz == NULL || counts->row_nnz == NULL)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory to count them",
+                           s->name);
+    uint32_t *line = a->by_row ? counts->row_nnz : counts->col_nnz;
+    uint32_t *minor = a->by_row ? counts->col_nnz : counts->row_nnz;
+    strads_err err = STRADS_OK;
+    if (!sti_lines_count(&s->l, o->values, line, minor))
+        for (uint64_t k = 0; err == STRADS_OK && k < s->l.lines; k++)
+            err = check_line(s, k, o->values);
+    for (uint64_t k = 0; k < s->l.lines; k++)
+        counts->nnz += line[k];
+    return err;
+}
+
+static strads_err check_source(const source *s, const strads_data_options *o,
+                               sti_totals *counts)
 {
     const strads_names *const names[] = {o->row_names, o->col_names};
     const uint64_t sizes[] = {s->a->rows, s->a->cols};
@@ -180,8 +184,8 @@ static strads_err check_source(const source *s, const strads_data_options *o)
     strads_err err = check_sizes(s);
     if (err == STRADS_OK)
         err = check_memory(s, o);
-    for (uint64_t k = 0; err == STRADS_OK && k < s->lines; k++)
-        err = check_line(s, k, o->values);
+    if (err == STRADS_OK)
+        err = count_source(s, o, counts);
     for (uint64_t i = 0; err == STRADS_OK && s->a->label && i < s->a->rows; i++)
         err = check_label(names_of(o), s->others, i, s->a->label[i]);
     for (int k = first; k < 2 && err == STRADS_OK; k++)
@@ -195,51 +199,6 @@ static strads_err check_source(const source *s, const strads_data_options *o)
 }
 
 /* ---- the build ----------------------------------------------------------- */
-
-static void emit_entries(sti_feed *f, const source *s)
-{
-    const bool dense = s->a->start == NULL;
-    f->keep_cols = UINT64_MAX;
-    for (uint64_t k = 0; k < s->lines; k++) {
-        const uint64_t first = start_of(s, k), end = start_of(s, k + 1);
-        for (uint64_t at = first; at < end; at++) {
-            const uint64_t i = index_of(s, at, first);
-            const double value = value_of(s, at);
-            if (!dense || value != 0)
-                sti_feed_put(f, s->own.begin + (s->a->by_row ? k : i),
-                             s->a->by_row ? i : k, value);
-        }
-    }
-    sti_feed_flush(f);
-}
-
-static void count_batch(sti_feed *f, const sti_batch *b)
-{
-    sti_totals *counts = f->context;
-    for (size_t i = 0; i < b->n; i++) {
-        counts->col_nnz[b->col[i]]++;
-        counts->row_nnz[b->row[i]]++;
-    }
-    counts->nnz += b->n;
-}
-
-static const sti_sink count_sink = {.entries = count_batch};
-
-static strads_err count_source(const source *s, const strads_data_options *o,
-                               sti_feed *f, sti_totals *counts)
-{
-    counts->rows = s->a->rows;
-    counts->cols = s->a->cols > o->min_cols ? s->a->cols : o->min_cols;
-    counts->col_nnz = sti_big_alloc(counts->cols * sizeof *counts->col_nnz);
-    counts->row_nnz = sti_big_alloc(counts->rows * sizeof *counts->row_nnz);
-    if (counts->col_nnz == NULL || counts->row_nnz == NULL)
-        return strads_fail(STRADS_ENOMEM, "%s: no memory to count them",
-                           s->name);
-    f->context = counts;
-    f->sink = &count_sink;
-    emit_entries(f, s);
-    return STRADS_OK;
-}
 
 /* Replaces the counts of a part by those of the whole. All processes agree
  * on the partition bounds. */
@@ -276,12 +235,15 @@ static sti_side *find_lent(const source *s, sti_build *b)
 {
     const strads_arrays *a = s->a;
     sti_side *side = a->by_row ? &b->data->by_row : &b->data->by_col;
-    const bool same = a->borrow && a->start != NULL &&
-                      a->indices == STRADS_I32 &&
+    const bool dense = a->start == NULL;
+    const bool same = a->borrow &&
+                      (dense ? side->full : a->indices == STRADS_I32) &&
                       a->values == b->options.values && side->wanted &&
                       (!side->cross || s->whole != NULL) && side->count == 1 &&
                       (a->by_row || a->cols >= b->data->cols);
-    return same && may_overread(a->index, s->nnz, sizeof(uint32_t)) &&
+    return same &&
+                   (dense ||
+                    may_overread(a->index, s->nnz, sizeof(uint32_t))) &&
                    may_overread(a->value, s->nnz,
                                 a->values == STRADS_F32 ? sizeof(float)
                                                         : sizeof(double))
@@ -294,13 +256,14 @@ static void lend(const source *s, sti_side *side)
     sti_part *part = &side->parts[0];
     const uint64_t lines = part->line.end - part->line.begin;
     const uint64_t from = part->line.begin - (s->a->by_row ? s->own.begin : 0);
-    const uint64_t first = start_of(s, from);
+    const uint64_t first = sti_lines_start(&s->l, from);
     for (uint64_t k = 0; k <= lines; k++)
-        part->start[k] = start_of(s, from + k) - first;
+        part->start[k] = sti_lines_start(&s->l, from + k) - first;
     part->base = 0;
     part->nnz = part->start[lines];
     /* The build never writes to a lent side. */
-    side->index = (uint32_t *)(uintptr_t)s->a->index + first;
+    if (s->a->start != NULL)
+        side->index = (uint32_t *)(uintptr_t)s->a->index + first;
     if (s->a->values == STRADS_F32)
         side->f32 = (float *)(uintptr_t)s->a->value + first;
     else
@@ -319,39 +282,74 @@ static void set_axis_names(strads_data *data, const strads_data_options *o)
     }
 }
 
-static strads_err build_from(const source *s, sti_build *b, sti_feed *f,
-                             strads_data **out)
+/* Lines that all have every minor index need no index. */
+static void note_full_sides(const source *s, sti_build *b)
+{
+    const strads_data *d = b->data;
+    const bool full = b->options.unindexed && s->a->start == NULL &&
+                      s->whole == NULL && d->nnz > 0 &&
+                      d->nnz == d->rows * d->cols;
+    b->data->by_col.full = full && d->by_col.wanted;
+    b->data->by_row.full = full && d->by_row.wanted;
+}
+
+static void count_cross(const source *s, sti_side *side)
+{
+    for (uint32_t p = 0; side->cross && p < side->count; p++)
+        sti_lines_count_part(&s->l, side->by_col, &side->parts[p]);
+}
+
+static void place(const source *s, sti_side *side)
+{
+    for (uint32_t p = 0; side->wanted && !side->lent && p < side->count; p++)
+        sti_lines_place_part(&s->l, side, &side->parts[p]);
+}
+
+/* With all partitions in this process, the checksum is only computed when it
+ * is needed. */
+static strads_err sum_up(const source *s, sti_build *b)
+{
+    uint64_t sums[2] = {0, b->digest.label_sum};
+    if (s->whole == NULL && b->data->keep_count == b->data->partitions) {
+        b->data->unsummed = true;
+        return STRADS_OK;
+    }
+    sums[0] = sti_lines_digest(&s->l);
+    const strads_err err =
+        s->whole != NULL ? s->whole->add(s->whole->arg, sums) : STRADS_OK;
+    b->digest.entry_sum = sums[0];
+    b->digest.label_sum = sums[1] + sti_digest_names(names_of(&b->options));
+    return err;
+}
+
+static strads_err build_from(const source *s, sti_build *b, strads_data **out)
 {
     strads_err err = sti_build_begin(b);
-    sti_side *lent = err == STRADS_OK ? find_lent(s, b) : NULL;
-    if (lent != NULL)
-        lent->lent = true;
-    if (err == STRADS_OK)
-        err = sti_build_allocate(b);
     if (err != STRADS_OK)
         return err;
-    f->context = b;
-    if (sti_build_must_count(b)) {
-        f->sink = &sti_build_count_sink;
-        emit_entries(f, s);
-    }
+    strads_data *d = b->data;
+    note_full_sides(s, b);
+    sti_side *lent = find_lent(s, b);
+    if (lent != NULL)
+        lent->lent = true;
+    err = sti_build_allocate(b);
+    if (err != STRADS_OK)
+        return err;
+    count_cross(s, &d->by_col);
+    count_cross(s, &d->by_row);
     if (lent != NULL)
         lend(s, lent);
     err = sti_build_open(b, NULL, 1);
     if (err != STRADS_OK)
         return err;
-    f->sink = &sti_build_place_sink;
-    emit_entries(f, s);
-    f->sink->end(f);
+    place(s, &d->by_col);
+    place(s, &d->by_row);
     if (s->a->label != NULL)
         sti_build_give_labels(b, s->own, s->a->label);
     sti_twice twice;
     err = sti_build_order(b, true, &twice);
-    uint64_t sums[2] = {b->digest.entry_sum, b->digest.label_sum};
-    if (err == STRADS_OK && s->whole != NULL)
-        err = s->whole->add(s->whole->arg, sums);
-    b->digest.entry_sum = sums[0];
-    b->digest.label_sum = sums[1] + sti_digest_names(names_of(&b->options));
+    if (err == STRADS_OK)
+        err = sum_up(s, b);
     if (err == STRADS_OK)
         err = sti_build_finish(b, out);
     if (err == STRADS_OK)
@@ -367,26 +365,20 @@ static strads_err from_source(source *s, const strads_data_options *options,
     sti_totals counts = {0};
     strads_err err = sti_data_options(options, &o);
     if (err == STRADS_OK)
-        err = check_source(s, &o);
-    if (err != STRADS_OK)
-        return err;
-    choose_values(s, &o);
-    sti_build build = {.name = s->name,
-                       .options = o,
-                       .counts = &counts,
-                       .has_labels = s->a->label != NULL};
-    sti_feed *feed = calloc(1, sizeof *feed);
-    if (feed == NULL)
-        err = strads_fail(STRADS_ENOMEM, "%s: no memory to read them", s->name);
-    if (err == STRADS_OK)
-        err = count_source(s, &o, feed, &counts);
-    if (err == STRADS_OK)
+        err = check_source(s, &o, &counts);
+    if (err == STRADS_OK) {
+        choose_values(s, &o);
+        sti_build build = {.name = s->name,
+                           .options = o,
+                           .counts = &counts,
+                           .has_labels = s->a->label != NULL};
         err = join_whole(s, &build, &bounds);
-    if (err == STRADS_OK)
-        err = build_from(s, &build, feed, out);
-    free(feed);
+        s->l.first_row = s->own.begin;
+        if (err == STRADS_OK)
+            err = build_from(s, &build, out);
+        sti_build_free(&build);
+    }
     free(bounds);
-    sti_build_free(&build);
     sti_totals_free(&counts);
     return err;
 }
@@ -394,13 +386,16 @@ static strads_err from_source(source *s, const strads_data_options *options,
 static source source_of(const strads_arrays *a, const char *name)
 {
     source s = {.a = a,
-                .lines = a->by_row ? a->rows : a->cols,
-                .minors = a->by_row ? a->cols : a->rows,
+                .l = {.a = a,
+                      .lines = a->by_row ? a->rows : a->cols,
+                      .minors = a->by_row ? a->cols : a->rows},
                 .line = a->by_row ? "row" : "column",
                 .minor = a->by_row ? "column" : "row",
                 .name = name};
     const bool whole = is_integer_type(a->starts) || a->start == NULL;
-    s.nnz = whole && s.lines <= STI_MOST_LINES ? start_of(&s, s.lines) : 0;
+    s.nnz = whole && s.l.lines <= STI_MOST_LINES
+                ? sti_lines_start(&s.l, s.l.lines)
+                : 0;
     return s;
 }
 

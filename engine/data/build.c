@@ -491,14 +491,13 @@ static strads_sparse view(const sti_side *side, uint32_t k)
     if (!side->wanted)
         return (strads_sparse){0};
     const sti_part *part = &side->parts[k];
-    return (strads_sparse){.lines = part->line.end - part->line.begin,
-                           .nnz = part->nnz,
-                           .start = part->start,
-                           .index = side->index + part->base,
-                           .f64 = side->f64 != NULL ? side->f64 + part->base
-                                                    : NULL,
-                           .f32 = side->f32 != NULL ? side->f32 + part->base
-                                                    : NULL};
+    return (strads_sparse){
+        .lines = part->line.end - part->line.begin,
+        .nnz = part->nnz,
+        .start = part->start,
+        .index = side->index != NULL ? side->index + part->base : NULL,
+        .f64 = side->f64 != NULL ? side->f64 + part->base : NULL,
+        .f32 = side->f32 != NULL ? side->f32 + part->base : NULL};
 }
 
 static strads_err make_shares(sti_build *b)
@@ -599,6 +598,45 @@ uint64_t sti_digest_names(const strads_names *names)
         sum += XXH3_64bits_withSeed(name, strlen(name), NAME_SEED + k);
     }
     return sum;
+}
+
+static uint64_t digest_part(const sti_side *side, const sti_part *part)
+{
+    sti_batch batch = {0};
+    uint64_t sum = 0;
+    for (uint64_t k = part->line.begin; k < part->line.end; k++) {
+        const uint64_t *start = &part->start[k - part->line.begin];
+        for (uint64_t e = start[0]; e < start[1]; e++) {
+            const uint64_t at = part->base + e;
+            const uint32_t i =
+                (uint32_t)part->minor.begin +
+                (side->index ? side->index[at] : (uint32_t)(e - start[0]));
+            batch.row[batch.n] = side->by_col ? i : (uint32_t)k;
+            batch.col[batch.n] = side->by_col ? (uint32_t)k : i;
+            batch.value[batch.n++] =
+                side->f64 ? side->f64[at] : (double)side->f32[at];
+            if (batch.n == STI_BATCH) {
+                sum += sti_digest_entries(&batch);
+                batch.n = 0;
+            }
+        }
+    }
+    return sum + sti_digest_entries(&batch);
+}
+
+uint64_t sti_data_sum(const strads_data *d)
+{
+    const sti_side *side = d->by_col.wanted ? &d->by_col : &d->by_row;
+    sti_digest digest = {.rows = d->rows,
+                         .cols = d->cols,
+                         .nnz = d->nnz,
+                         .has_labels = d->label != NULL,
+                         .label_sum = sti_digest_names(d->label_names)};
+    for (uint32_t p = 0; p < side->count; p++)
+        digest.entry_sum += digest_part(side, &side->parts[p]);
+    for (uint64_t i = 0; d->label != NULL && i < d->label_count; i++)
+        digest.label_sum += sti_digest_label(i, d->label[i]);
+    return sti_digest_finish(&digest);
 }
 
 uint64_t sti_digest_finish(const sti_digest *d)

@@ -105,6 +105,7 @@ typedef struct sti_side {
     bool lent;  /* index and values belong to the caller, complete from the
                 * start, and never written */
     bool cross; /* cut along minor indices: one part per partition */
+    bool full;  /* every line has all minor indices, and there is no `index` */
     sti_writers writers;
     sti_part *parts;
     uint32_t count;
@@ -169,6 +170,7 @@ void sti_side_free(sti_side *side);
 struct strads_data {
     uint64_t rows, cols, nnz;
     uint64_t checksum;
+    bool unsummed; /* the checksum is computed when asked for: sti_data_sum */
     uint64_t index_base;
     uint32_t *col_nnz;    /* [cols] */
     uint32_t *row_nnz;    /* [rows]; NULL without STRADS_LAYOUT_ROWS */
@@ -210,6 +212,9 @@ typedef struct sti_digest {
 } sti_digest;
 
 uint64_t sti_digest_entries(const sti_batch *batch);
+
+/* The checksum of a data set that keeps all partitions, from its shares. */
+uint64_t sti_data_sum(const strads_data *data);
 uint64_t sti_digest_label(uint64_t row, double label);
 uint64_t sti_digest_finish(const sti_digest *digest);
 

@@ -550,7 +550,7 @@ static strads_err summarize_table(const char *path,
         for (uint64_t i = 0; share->label && i < s.rows; i++)
             observe_label(all, i, share->label[i]);
         fill_content(all, data->label_names, &s);
-        s.checksum = data->checksum;
+        s.checksum = strads_data_checksum(data);
         *out = s;
     }
     strads_data_free(data);

@@ -175,7 +175,7 @@ strads_range strads_data_part_cols(const strads_data *data, uint32_t partition)
 
 uint64_t strads_data_checksum(const strads_data *data)
 {
-    return data->checksum;
+    return data->unsummed ? sti_data_sum(data) : data->checksum;
 }
 
 uint64_t strads_data_index_base(const strads_data *data)
@@ -256,6 +256,10 @@ void strads_data_spend(strads_data *data)
 {
     /* Lent arrays belong to their owner. */
     const bool own = !data->by_col.lent && !data->by_row.lent;
+    if (own && data->unsummed) {
+        data->checksum = sti_data_sum(data);
+        data->unsummed = false;
+    }
     for (uint32_t k = 0; k < data->keep_count; k++)
         data->shares[k].spendable = own;
 }

@@ -743,9 +743,11 @@ static uint64_t longest_column(const strads_data *d)
     return most;
 }
 
-/* Adds all columns; `value` has room for the longest one if values are f32. */
+/* Adds all columns; `value` and `index` have room for the longest one if
+ * values are f32, and if there are no indices. */
 static strads_err add_columns(const strads_data *d, sti_packer *packer,
-                              const strads_pack_options *o, double *value)
+                              const strads_pack_options *o, double *value,
+                              uint32_t *index)
 {
     const strads_sparse *x = &d->shares[0].by_col;
     const uint64_t total = x->nnz * (sizeof *x->index + sizeof *value);
@@ -754,7 +756,10 @@ static strads_err add_columns(const strads_data *d, sti_packer *packer,
         const uint64_t first = x->start[j], n = x->start[j + 1] - first;
         for (uint64_t e = 0; x->f64 == NULL && e < n; e++)
             value[e] = (double)x->f32[first + e];
-        err = sti_packer_add(packer, n, x->index + first,
+        for (uint64_t e = 0; x->index == NULL && e < n; e++)
+            index[e] = (uint32_t)e;
+        err = sti_packer_add(packer, n,
+                             x->index != NULL ? x->index + first : index,
                              x->f64 != NULL ? x->f64 + first : value);
         if (err == STRADS_OK && o->progress != NULL && j % 1024 == 0 &&
             !o->progress(o->arg, STRADS_PACK_WRITES,
@@ -783,21 +788,22 @@ strads_err strads_pack_write(const strads_data *d, const char *out,
                               (unsigned long long)i + 1, o.weight[i]);
     if (err != STRADS_OK)
         return err;
-    double *value = NULL;
-    if (d->shares[0].by_col.f64 == NULL) {
-        value = malloc((longest_column(d) + 1) * sizeof *value);
-        if (value == NULL)
-            return strads_fail(STRADS_ENOMEM, "%s: no memory to write it", out);
-    }
+    const size_t longest = longest_column(d) + 1;
+    double *value = malloc(longest * sizeof *value);
+    uint32_t *index = malloc(longest * sizeof *index);
+    if (value == NULL || index == NULL)
+        err = strads_fail(STRADS_ENOMEM, "%s: no memory to write it", out);
     const sti_pack_extras extras = {.label = d->label,
                                     .weight = o.weight ? o.weight : d->weight,
                                     .col_means = d->own_col_means,
                                     .label_names = d->label_names,
                                     .col_names = d->col_names};
-    err = sti_packer_open(out, d->rows, o.values, &packer);
     if (err == STRADS_OK)
-        err = add_columns(d, packer, &o, value);
+        err = sti_packer_open(out, d->rows, o.values, &packer);
+    if (err == STRADS_OK)
+        err = add_columns(d, packer, &o, value, index);
     free(value);
+    free(index);
     if (err != STRADS_OK) {
         sti_packer_abandon(packer);
         return err;

@@ -25,7 +25,7 @@ static uint64_t starts_of(const sti_side *s)
 uint64_t sti_side_bytes(const sti_side *s, strads_scalar values)
 {
     uint64_t value = values == STRADS_F32 ? sizeof(float) : sizeof(double);
-    uint64_t entry = sizeof(uint32_t) + value;
+    uint64_t entry = (s->full ? 0 : sizeof(uint32_t)) + value;
     const uint64_t entries = s->lent ? 0 : s->nnz + STI_OVERREAD;
     return s->wanted ? starts_of(s) * sizeof(uint64_t) + entries * entry : 0;
 }
@@ -48,12 +48,13 @@ bool sti_side_make_entries(sti_side *s, strads_scalar values)
 {
     uint64_t capacity = s->nnz + STI_OVERREAD;
     s->capacity = capacity;
-    s->index = sti_big_alloc(capacity * sizeof *s->index);
+    if (!s->full)
+        s->index = sti_big_alloc(capacity * sizeof *s->index);
     if (values == STRADS_F32)
         s->f32 = sti_big_alloc(capacity * sizeof *s->f32);
     else
         s->f64 = sti_big_alloc(capacity * sizeof *s->f64);
-    return s->index != NULL && (s->f32 != NULL || s->f64 != NULL);
+    return (s->full || s->index != NULL) && (s->f32 != NULL || s->f64 != NULL);
 }
 
 static bool holds(const sti_part *part, uint64_t line, uint64_t minor)

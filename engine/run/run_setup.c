@@ -409,6 +409,14 @@ static strads_err check_share(const sti_run *run, uint32_t partition)
                            "program %s needs: read it with the program's "
                            "layout",
                            run->program->name);
+    const strads_sparse *const sides[] = {&share->by_col, &share->by_row};
+    for (int k = 0; k < 2 && !run->program->unindexed; k++)
+        if (sides[k]->nnz > 0 && !sides[k]->index)
+            return strads_fail(STRADS_EINVAL,
+                               "the data was read without indices, which "
+                               "program %s needs: read it with the program's "
+                               "options, from strads_run_cut",
+                               run->program->name);
     return STRADS_OK;
 }
 
@@ -572,6 +580,7 @@ void sti_run_cut_as(const strads_program *program, const void *config,
     if (program->values)
         cut->values = program->values;
     cut->packed = program->packed;
+    cut->unindexed = program->unindexed;
     if (program->grid)
         cut->grid_cols = program->grid(config ? config : program->defaults);
 }

@@ -91,12 +91,13 @@ typedef struct strads_range {
  * the first row (CSC) or column (CSR) of the part, ascend, and are unique.
  * Exactly one of f64 and f32 is not NULL. Kernels may read it and `index` up to
  * 16 entries beyond the end, to load whole vectors. `start` is NULL if the
- * layout does not include this orientation. */
+ * layout does not include this orientation. If the options say `unindexed`,
+ * `index` may be NULL: every line then has all indices, 0, 1, 2, ... */
 typedef struct strads_sparse {
     uint64_t lines;
     uint64_t nnz;
     const uint64_t *start; /* [lines + 1] */
-    const uint32_t *index; /* [nnz] */
+    const uint32_t *index; /* [nnz], or NULL with `unindexed` */
     const double *f64;     /* [nnz] or NULL */
     const float *f32;      /* [nnz] or NULL */
 } strads_sparse;
@@ -269,6 +270,8 @@ typedef struct strads_data_options {
      * no entries, but the pack and a range of its columns, and
      * strads_data_col_nnz is 0. */
     bool packed;
+    /* The caller can read lines without index: see strads_sparse. */
+    bool unindexed;
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 10000
@@ -354,9 +357,10 @@ typedef struct strads_arrays {
  * the zeros of dense ones, and may be freed afterwards.
  *
  * With `borrow`, index and value are used in place and must outlive the data
- * set unchanged, if they have the form that the data set needs: sparse, in the
- * layout's orientation, indices of 32 bits, values of the type options->values,
- * and one partition or a split along the lines. Starts, counts and labels are
+ * set unchanged, if they have the form that the data set needs: sparse with
+ * indices of 32 bits, or with `unindexed` dense without zeros, in the layout's
+ * orientation, values of the type options->values, and one partition or a split
+ * along the lines. Starts, counts and labels are
  * copied (8 to 12 bytes a line). index and value are copied too if one of them
  * ends so close to the end of a memory page that the 16 entries behind it might
  * not be readable. strads_data_bytes excludes borrowed arrays;

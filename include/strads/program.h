@@ -419,6 +419,10 @@ typedef struct strads_program {
     /* `schedule` never asks a policy. The engine then opens none and keeps no
      * weights and priorities, which saves some 20 bytes a parameter. */
     bool no_policy;
+
+    /* Its callbacks can read lines without index: see strads_sparse. A dense
+     * matrix then takes a third less memory, or none if it is borrowed. */
+    bool unindexed;
 } strads_program;
 
 /* Entries with an update cost equal to that of a further partition's round and
