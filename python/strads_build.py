@@ -2,12 +2,8 @@
 
 Only the members that the package uses are declared; "..." lets the C compiler
 fill in the rest from the real headers, so a struct that grows needs no change
-here. libstrads is found by STRADS_PREFIX (an installation's prefix), or else
-by pkg-config.
+here. setup.py, at the top of the tree, builds or finds libstrads.
 """
-import os
-import subprocess
-
 from cffi import FFI
 
 ffi = FFI()
@@ -492,20 +488,6 @@ extern "Python" {
 """)
 
 
-def flags(what, default):
-    """The output of pkg-config, or flags for STRADS_PREFIX."""
-    prefix = os.environ.get("STRADS_PREFIX")
-    if prefix:
-        return default(prefix)
-    found = subprocess.run(["pkg-config", what, "strads"],
-                           capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise SystemExit("strads is not installed: pkg-config does not know "
-                         "it; install libstrads, or set STRADS_PREFIX to "
-                         "where `cmake --install` has put it")
-    return found.stdout.split()
-
-
 ffi.set_source(
     "strads._strads",
     """
@@ -521,7 +503,4 @@ ffi.set_source(
     {
         return strads_fail((strads_err)err, "%s", text);
     }
-    """,
-    extra_compile_args=flags("--cflags", lambda p: [f"-I{p}/include"]),
-    extra_link_args=flags(
-        "--libs", lambda p: [f"-L{p}/lib", "-lstrads", f"-Wl,-rpath,{p}/lib"]))
+    """)

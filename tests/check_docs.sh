@@ -8,7 +8,8 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 
 pages=$(find . \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o \
     -name '*.md' ! -name CHANGELOG.md ! -name FIGURES.md -print | sort)
-sources="engine include schedulers apps examples tests bench python R cmake"
+sources="engine include schedulers apps examples tests bench python R cmake
+    setup.py"
 words=$(mktemp) files=$(mktemp)
 trap 'rm -f "$words" "$files"' EXIT
 # shellcheck disable=SC2086 # lists of names
