@@ -272,7 +272,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             return np.zeros(asked.shape, dtype=int)
         if names is None:
             if asked.dtype.kind not in "iu":
-                raise ValueError(f"{what} {asked.ravel()[0]!r}: expected whole "
+                raise ValueError(f"{what} {asked.item(0)!r}: expected whole "
                                  f"numbers from 0 to {count - 1}")
             place, known = asked, (asked >= 0) & (asked < count)
         else:
@@ -280,7 +280,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             place = pandas.Index(names).get_indexer(asked)
             known = place >= 0
         if not np.all(known):
-            raise ValueError(f"the model has no {what} {asked[~known][0]!r}")
+            raise ValueError(f"the model has no {what} "
+                             f"{asked[~known].item(0)!r}")
         return place.astype(int)
 
     def recommend(self, user, n=10, *, seen=()):

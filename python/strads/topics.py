@@ -207,7 +207,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         word = np.ascontiguousarray(X.indices, dtype=np.uint32)
         count = X.data.astype(np.uint32)
         for i in range(X.shape[0]):
-            first, last = X.indptr[i], X.indptr[i + 1]
+            first, last = int(X.indptr[i]), int(X.indptr[i + 1])
             yield ffi.new("strads_lda_words *", {
                 "n": last - first,
                 "word": ffi.cast("uint32_t *", word.ctypes.data + 4 * first),

@@ -243,8 +243,9 @@ def test_models_of_the_command_are_read_and_written(tmp_path):
     data = tmp_path / "data.svm"
     with open(data, "w", encoding="utf-8") as file:
         for row, label in zip(X, y):
-            entries = " ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row) if v)
-            file.write(f"{label!r} {entries}\n")
+            entries = " ".join(f"{j + 1}:{float(v)!r}"
+                               for j, v in enumerate(row) if v)
+            file.write(f"{float(label)!r} {entries}\n")
     path = tmp_path / "model.json"
     subprocess.run([BIN, "lasso", "train", str(data), "--lambda", "0.05",
                     "--intercept", "--model", str(path)], check=True,

@@ -210,8 +210,8 @@ def test_the_command_runs_a_program_in_python(tmp_path):
     X, y = problem()
     with open(tmp_path / "data.svm", "w", encoding="utf-8") as file:
         for row, label in zip(X, y):
-            file.write(f"{label!r} " + " ".join(
-                f"{j + 1}:{v!r}" for j, v in enumerate(row)) + "\n")
+            file.write(f"{float(label)!r} " + " ".join(
+                f"{j + 1}:{float(v)!r}" for j, v in enumerate(row)) + "\n")
     source = inspect.getsource(Ridge).replace("def __init__(self, l2)",
                                               "def __init__(self, l2=2.0)")
     (tmp_path / "ridge.py").write_text("import strads\n\n" + source)
