@@ -58,10 +58,14 @@ endif()
 # The kernels for one kind of processor are compiled for it, file by file, and
 # chosen when the program starts: only they may use these instructions.
 function(strads_mark_kernels)
-  if(NOT STRADS_X86)
-    return()
-  endif()
   foreach(source IN LISTS ARGN)
+    if(source MATCHES "_neon\\.c$")
+      set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+        "-ffp-contract=fast")
+    endif()
+    if(NOT STRADS_X86)
+      continue()
+    endif()
     if(source MATCHES "_avx512\\.c$")
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
         "-mavx512f;-mavx512dq;-mavx512vl;-mavx512bw;-mfma;-mavx2")

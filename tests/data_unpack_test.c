@@ -78,7 +78,8 @@ static void check_wrap(sti_unpack_rows *unpack)
 Test(data_unpack, all_versions_decode_the_same_rows)
 {
     sti_unpack_rows *const version[] = {sti_unpack_portable, sti_unpack_avx2(),
-                                        sti_unpack_avx512(), sti_unpack_best()};
+                                        sti_unpack_avx512(), sti_unpack_neon(),
+                                        sti_unpack_best()};
     for (size_t k = 0; k < sizeof version / sizeof *version; k++)
         if (version[k] != NULL) {
             check_version(version[k]);

@@ -183,7 +183,7 @@ static void expect_moved(dual_entropy_move *move, uint32_t n, uint32_t draw)
 
 /* The kernels that this processor has, portable ones first; returns their
  * number. */
-static int all_moves(dual_entropy_move *out[3])
+static int all_moves(dual_entropy_move *out[4])
 {
     int n = 1;
 
@@ -192,12 +192,14 @@ static int all_moves(dual_entropy_move *out[3])
         out[n++] = dual_entropy_avx2();
     if (dual_entropy_avx512())
         out[n++] = dual_entropy_avx512();
+    if (dual_entropy_neon())
+        out[n++] = dual_entropy_neon();
     return n;
 }
 
 Test(dual_entropy, rows_that_move_together_come_near_their_best)
 {
-    dual_entropy_move *move[3];
+    dual_entropy_move *move[4];
     const int moves = all_moves(move);
 
     for (uint32_t n = 1; n <= DUAL_ENTROPY_ROWS; n++)
@@ -243,7 +245,7 @@ Test(dual_entropy, rows_that_are_all_alike_ascend_together)
 {
     static const double most[] = {1e-3, .3, .5, .85, .999, 1, 1.001, 1.9, 3, 4};
 
-    dual_entropy_move *move[3];
+    dual_entropy_move *move[4];
     const int moves = all_moves(move);
 
     for (int i = 0; i < 10; i++)

@@ -113,10 +113,12 @@ Test(logistic_loops, the_portable_loops_are_right)
 Test(logistic_loops, the_vector_loops_are_right)
 {
     const logistic_loops *fast[] = {logistic_loops_avx2(),
-                                    logistic_loops_avx512()};
+                                    logistic_loops_avx512(),
+                                    logistic_loops_neon()};
 
-    for (int k = 0; k < 2 && fast[k]; k++)
-        expect_right(fast[k]);
+    for (int k = 0; k < 3; k++)
+        if (fast[k])
+            expect_right(fast[k]);
 }
 
 /* Beyond the range of exp, only the odds become infinite. */
@@ -124,12 +126,15 @@ Test(logistic_loops, margins_of_any_size_have_finite_losses)
 {
     const logistic_loops *all[] = {&logistic_loops_portable,
                                    logistic_loops_avx2(),
-                                   logistic_loops_avx512()};
+                                   logistic_loops_avx512(),
+                                   logistic_loops_neon()};
     const double y[] = {1, 1, -1, -1}, c[] = {1, 1, 1, 1};
     const double z[] = {1e6, -1e6, 1e6, -1e6};
     const logistic_rows rows = {.n = 4, .y = y, .c = c, .z = z};
 
-    for (int k = 0; k < 3 && all[k]; k++) {
+    for (int k = 0; k < 4; k++) {
+        if (!all[k])
+            continue;
         double r[4], root[4];
         logistic_sides sides = {0};
         all[k]->look(&rows, r, &sides);
@@ -149,11 +154,14 @@ Test(logistic_loops, a_margin_that_is_not_a_number_has_no_loss)
 {
     const logistic_loops *all[] = {&logistic_loops_portable,
                                    logistic_loops_avx2(),
-                                   logistic_loops_avx512()};
+                                   logistic_loops_avx512(),
+                                   logistic_loops_neon()};
     const double y[] = {1, -1}, c[] = {1, 1}, z[] = {NAN, 1};
     const logistic_rows rows = {.n = 2, .y = y, .c = c, .z = z};
 
-    for (int k = 0; k < 3 && all[k]; k++) {
+    for (int k = 0; k < 4; k++) {
+        if (!all[k])
+            continue;
         double r[2];
         logistic_sides sides = {0};
         all[k]->look(&rows, r, &sides);

@@ -225,9 +225,14 @@ Test(mf_equations, the_portable_loops_agree_with_sums_and_solutions_in_f64)
     check_all(&mf_equations_portable);
 }
 
-Test(mf_equations, those_for_avx512_do_as_well)
+Test(mf_equations, those_of_this_processor_do_as_well)
 {
-    if (!mf_equations_avx512())
-        cr_skip_test("this processor has no AVX-512");
-    check_all(mf_equations_avx512());
+    const mf_equations *const fast[] = {mf_equations_avx512(),
+                                        mf_equations_neon()};
+
+    if (!fast[0] && !fast[1])
+        cr_skip_test("this processor has portable loops alone");
+    for (int k = 0; k < 2; k++)
+        if (fast[k])
+            check_all(fast[k]);
 }

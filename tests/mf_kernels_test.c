@@ -168,10 +168,12 @@ static void compare_widths(by_stride *kernel)
 
 Test(mf_kernels, vectors_agree_with_the_portable_loop_at_every_width)
 {
-    by_stride *const fast[] = {mf_kernel_avx2, mf_kernel_avx512};
+    by_stride *const fast[] = {mf_kernel_avx2, mf_kernel_avx512,
+                               mf_kernel_neon};
 
-    if (!mf_kernel_avx2(MF_LANES))
+    if (!mf_kernel_avx2(MF_LANES) && !mf_kernel_neon(MF_LANES))
         cr_skip_test("this processor has portable loops alone");
-    for (int k = 0; k < 2 && fast[k](MF_LANES); k++)
-        compare_widths(fast[k]);
+    for (int k = 0; k < 3; k++)
+        if (fast[k](MF_LANES))
+            compare_widths(fast[k]);
 }

@@ -64,9 +64,9 @@ static void check_swap(mf_rank_swap swap, uint32_t n)
 Test(mf_ranks, a_swap_agrees_with_the_sums_on_every_processor)
 {
     const mf_rank_swap swap[] = {mf_rank_swap_portable, mf_rank_swap_avx2(),
-                                 mf_rank_swap_avx512()};
-    for (int k = 0; k < 3 && swap[k]; k++)
-        for (uint32_t n = 0; n <= ITEMS; n += n < 40 ? 1 : 65)
+                                 mf_rank_swap_avx512(), mf_rank_swap_neon()};
+    for (int k = 0; k < 4; k++)
+        for (uint32_t n = 0; swap[k] && n <= ITEMS; n += n < 40 ? 1 : 65)
             check_swap(swap[k], n);
 }
 

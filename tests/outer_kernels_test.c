@@ -46,8 +46,10 @@ Test(outer_kernels, the_portable_sums_are_right)
 
 Test(outer_kernels, the_vector_sums_are_right)
 {
-    outer_product *fast[] = {outer_product_avx2(), outer_product_avx512()};
+    outer_product *fast[] = {outer_product_avx2(), outer_product_avx512(),
+                             outer_product_neon()};
 
-    for (int k = 0; k < 2 && fast[k]; k++)
-        expect_all(fast[k]);
+    for (int k = 0; k < 3; k++)
+        if (fast[k])
+            expect_all(fast[k]);
 }

@@ -35,6 +35,7 @@ dual_entropy_move *dual_entropy_choose(void)
     dual_entropy_move *fast =
         level == STRADS_KERNELS_AVX512 ? dual_entropy_avx512()
         : level == STRADS_KERNELS_AVX2 ? dual_entropy_avx2()
+        : level == STRADS_KERNELS_NEON ? dual_entropy_neon()
                                        : NULL;
 
     return fast ? fast : dual_entropy_move_portable;

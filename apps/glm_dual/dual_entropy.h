@@ -198,6 +198,7 @@ dual_entropy_move dual_entropy_move_portable;
 /* NULL if this build or processor does not support the instruction set. */
 dual_entropy_move *dual_entropy_avx2(void);
 dual_entropy_move *dual_entropy_avx512(void);
+dual_entropy_move *dual_entropy_neon(void);
 dual_entropy_move *dual_entropy_choose(void);
 
 #endif

@@ -174,6 +174,7 @@ const column_kernels *column_kernels_choose(uint64_t rows)
     const column_kernels *fast =
         level == STRADS_KERNELS_AVX512 ? column_kernels_avx512()
         : level == STRADS_KERNELS_AVX2 ? column_kernels_avx2()
+        : level == STRADS_KERNELS_NEON ? column_kernels_neon()
                                        : NULL;
 
     /* A vector kernel reads indices as signed numbers. */

@@ -71,6 +71,7 @@ extern const column_kernels column_kernels_portable;
 /* NULL if this build or processor does not support the instruction set. */
 const column_kernels *column_kernels_avx2(void);
 const column_kernels *column_kernels_avx512(void);
+const column_kernels *column_kernels_neon(void);
 /* sum c x^2, in a fixed order; for values that are computed once. */
 double column_squares(const data_column *x, const double *c);
 /* products[j - begin] = x_j'v for the columns j from `begin` to `end` - 1. */

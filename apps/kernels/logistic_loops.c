@@ -88,6 +88,7 @@ const logistic_loops *logistic_loops_choose(void)
     const logistic_loops *fast =
         level == STRADS_KERNELS_AVX512 ? logistic_loops_avx512()
         : level == STRADS_KERNELS_AVX2 ? logistic_loops_avx2()
+        : level == STRADS_KERNELS_NEON ? logistic_loops_neon()
                                        : NULL;
 
     return fast ? fast : &logistic_loops_portable;

@@ -70,6 +70,7 @@ void logistic_freeze_portable(uint64_t n, const double *c, double least,
 /* NULL if this build or processor does not support the instruction set. */
 const logistic_loops *logistic_loops_avx2(void);
 const logistic_loops *logistic_loops_avx512(void);
+const logistic_loops *logistic_loops_neon(void);
 const logistic_loops *logistic_loops_choose(void);
 
 #endif

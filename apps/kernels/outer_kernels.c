@@ -34,6 +34,7 @@ outer_product *outer_product_choose(void)
     outer_product *fast = level == STRADS_KERNELS_AVX512
                               ? outer_product_avx512()
                           : level == STRADS_KERNELS_AVX2 ? outer_product_avx2()
+                          : level == STRADS_KERNELS_NEON ? outer_product_neon()
                                                          : NULL;
 
     return fast ? fast : outer_product_portable;

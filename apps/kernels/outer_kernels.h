@@ -31,6 +31,7 @@ outer_product outer_product_portable;
 /* NULL if this build or processor does not support the instruction set. */
 outer_product *outer_product_avx2(void);
 outer_product *outer_product_avx512(void);
+outer_product *outer_product_neon(void);
 outer_product *outer_product_choose(void);
 
 #endif

@@ -1,9 +1,13 @@
-/* Sums of outer products: tiles of one register's rows by three registers'
- * columns stay in registers while the loop runs over the panel's rows. */
+/* Sums of outer products: tiles of some rows by some registers' columns stay in
+ * three quarters of the registers while the loop runs over the panel's rows. */
 #include "outer_kernels.h"
 #include "vector_lanes.h"
 
-enum { LINES = WIDE_LANES, ACROSS = 3, COLUMNS = ACROSS * WIDE_LANES };
+enum {
+    LINES = WIDE_LANES < 4 ? 4 : WIDE_LANES,
+    ACROSS = WIDE_LANES < 4 ? 6 : 3,
+    COLUMNS = ACROSS * WIDE_LANES
+};
 
 #define UNROLL _Pragma("GCC unroll 8")
 

@@ -1,6 +1,6 @@
-/* Vectors of one register, for files that are compiled for AVX-512 or AVX2.
- * Loops use these definitions and are written once for both; exp and log are
- * included. Sums, products and quotients are plain C on the compiler's vector
+/* Vectors of one register, for files that are compiled for AVX-512, AVX2 or
+ * NEON. Loops use these definitions and are written once for all; exp and log
+ * are included. Sums, products and quotients are plain C on the compiler's vector
  * types.
  *
  * exp(-t), t >= 0, by exp(-t) = 2^k exp(g), |g| <= log(2)/2, and a polynomial;
@@ -10,9 +10,14 @@
 #ifndef VECTOR_LANES_H
 #define VECTOR_LANES_H
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#ifdef __aarch64__
+#include <arm_neon.h>
+#else
+#include <immintrin.h>
+#endif
 
 #ifdef __AVX512F__
 
@@ -30,7 +35,7 @@ static inline bool wide_runs_here(void)
            __builtin_cpu_supports("avx512bw");
 }
 
-/* Mask of the first `left` lanes. */
+/* Mask of the first `left` lanes; left is at least 1. */
 static inline wide_mask lanes_first(uint64_t left)
 {
     return (wide_mask)(left < WIDE_LANES ? (1u << left) - 1 : 0xff);
@@ -47,7 +52,7 @@ static inline wide_mask lanes_first(uint64_t left)
 #define wide_load_all _mm512_loadu_pd
 #define wide_store_all _mm512_storeu_pd
 #define wide_store _mm512_mask_storeu_pd /* to, mask, value */
-/* Loads the lanes in the mask; others are 0. */
+/* Loads the lanes of a mask from lanes_first; others are 0. */
 #define wide_load _mm512_maskz_loadu_pd
 /* pick: a in lanes of the mask, else b; keep: a in lanes of the mask, else
  * 0. */
@@ -94,6 +99,7 @@ static inline wide_mask lanes_first(uint64_t left)
 #define wide_fma _mm256_fmadd_pd
 #define wide_fms _mm256_fmsub_pd
 #define wide_load_all _mm256_loadu_pd
+#define wide_load_floats(from) _mm256_cvtps_pd(_mm_loadu_ps(from))
 #define wide_store_all _mm256_storeu_pd
 #define wide_store(to, mask, a) \
     _mm256_maskstore_pd(to, _mm256_castpd_si256(mask), a)
@@ -115,6 +121,27 @@ static inline double wide_sum(wide s)
     return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
+/* The sum of the lanes of each of four vectors. */
+static inline wide wide_sums(const wide s[WIDE_LANES])
+{
+    const __m256d low = _mm256_hadd_pd(s[0], s[1]);
+    const __m256d high = _mm256_hadd_pd(s[2], s[3]);
+
+    return _mm256_add_pd(_mm256_permute2f128_pd(low, high, 0x20),
+                         _mm256_permute2f128_pd(low, high, 0x31));
+}
+
+static inline __m128d load_pair(const uint32_t *index, const double *v)
+{
+    return _mm_loadh_pd(_mm_load_sd(v + index[0]), v + index[1]);
+}
+
+/* v[index[0 .. 3]]: four loads are faster than a gather. */
+static inline wide wide_gather(const uint32_t *index, const double *v)
+{
+    return _mm256_set_m128d(load_pair(index + 2, v), load_pair(index, v));
+}
+
 /* The last bits of big are those of k. */
 static inline wide wide_times_power(wide p, wide big)
 {
@@ -122,6 +149,84 @@ static inline wide wide_times_power(wide p, wide big)
         _mm256_add_epi64(_mm256_castpd_si256(big), _mm256_set1_epi64x(1023));
 
     return p * _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52));
+}
+
+#elif defined(__aarch64__)
+
+enum { WIDE_LANES = 2 };
+
+typedef float64x2_t wide;
+typedef uint64x2_t wide_mask; /* all bits of a lane, or none */
+
+static inline wide_mask lanes_first(uint64_t left)
+{
+    return (wide_mask){UINT64_MAX, left > 1 ? UINT64_MAX : 0};
+}
+
+#define wide_all vdupq_n_f64
+#define wide_abs vabsq_f64
+#define wide_sqrt vsqrtq_f64
+#define wide_fma(a, b, c) vfmaq_f64(c, a, b)
+#define wide_fms(a, b, c) vfmaq_f64(-(c), a, b)
+#define wide_sum vaddvq_f64
+#define wide_load_all vld1q_f64
+#define wide_load_floats(from) vcvt_f64_f32(vld1_f32(from))
+#define wide_store_all vst1q_f64
+#define wide_pick(mask, a, b) vbslq_f64(mask, a, b)
+#define wide_keep(mask, a) vbslq_f64(mask, a, wide_all(0))
+#define wide_above vcgtq_f64
+#define wide_both vandq_u64
+#define wide_without vbicq_u64
+#define wide_any(mask) (vmaxvq_u32(vreinterpretq_u32_u64(mask)) != 0)
+
+/* Of numbers that cannot be compared, the second, as on x86-64. */
+static inline wide wide_min(wide a, wide b)
+{
+    return vbslq_f64(vcltq_f64(a, b), a, b);
+}
+
+static inline wide wide_max(wide a, wide b)
+{
+    return vbslq_f64(vcgtq_f64(a, b), a, b);
+}
+
+/* Less or greater: no number differs from NaN, as on x86-64. */
+static inline wide_mask wide_differs(wide a, wide b)
+{
+    return vorrq_u64(vcltq_f64(a, b), vcgtq_f64(a, b));
+}
+
+static inline wide wide_load(wide_mask mask, const double *from)
+{
+    return vgetq_lane_u64(mask, 1) ? vld1q_f64(from) : (wide){*from, 0};
+}
+
+static inline void wide_store(double *to, wide_mask mask, wide a)
+{
+    if (vgetq_lane_u64(mask, 1))
+        vst1q_f64(to, a);
+    else
+        *to = vgetq_lane_f64(a, 0);
+}
+
+/* The sum of the lanes of each of two vectors. */
+static inline wide wide_sums(const wide s[WIDE_LANES])
+{
+    return vpaddq_f64(s[0], s[1]);
+}
+
+/* v[index[0]], v[index[1]]. */
+static inline wide wide_gather(const uint32_t *index, const double *v)
+{
+    return (wide){v[index[0]], v[index[1]]};
+}
+
+static inline wide wide_times_power(wide p, wide big)
+{
+    const int64x2_t exponent =
+        vaddq_s64(vreinterpretq_s64_f64(big), vdupq_n_s64(1023));
+
+    return p * vreinterpretq_f64_s64(vshlq_n_s64(exponent, 52));
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* The portable inner loops, and the choice of the table. */
+/* The portable inner loops, and the choice of the table. For arm64 the compiler
+ * makes NEON of the portable ones. */
 #include "lda_kernels.h"
 
 #include <strads/version.h>

@@ -1,7 +1,7 @@
 /* Sixteen lanes in the registers of a table, and operations on them: two
- * registers with LDA_AVX2, one with LDA_AVX512, otherwise an array, which the
- * compiler may vectorise. The including file defines which. All three form
- * their sums in the same order, to the bit. */
+ * registers with LDA_AVX2, one with LDA_AVX512, otherwise four of the compiler's
+ * vector types. The including file defines which. All three form their sums in
+ * the same order, to the bit. */
 #ifndef LDA_LANES_H
 #define LDA_LANES_H
 
@@ -395,143 +395,249 @@ INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
 
 #else
 
+/* Four registers of the compiler's vector types: SSE2 on x86-64, NEON on
+ * arm64. */
+enum { FOUR = 4, EIGHT = 8 };
+
+typedef float four __attribute__((vector_size(4 * FOUR)));
+typedef int32_t four_whole __attribute__((vector_size(4 * FOUR)));
+typedef uint32_t four_bits __attribute__((vector_size(4 * FOUR)));
+typedef uint16_t four_short __attribute__((vector_size(2 * FOUR)));
+typedef uint16_t eight_short __attribute__((vector_size(2 * EIGHT)));
+
 typedef struct lanes {
-    float x[LDA_LANES];
+    four a, b, c, d;
 } lanes;
 
-static inline lanes zero_lanes(void)
+/* Lanes of the vectors x (0 to 3) and y (4 to 7). */
+#ifdef __clang__
+#define SELECT(x, y, i, j, k, l) __builtin_shufflevector(x, y, i, j, k, l)
+#else
+#define SELECT(x, y, i, j, k, l) \
+    __builtin_shuffle(x, y, (four_whole){i, j, k, l})
+#endif
+
+INLINE four four_at(const float *from)
 {
-    return (lanes){{0}};
+    four x;
+
+    memcpy(&x, from, sizeof x);
+    return x;
 }
 
-static inline lanes all_lanes(float x)
+INLINE four all_four(float x)
 {
-    lanes all;
-
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        all.x[l] = x;
-    return all;
+    return (four){x, x, x, x};
 }
 
-static inline lanes load_lanes(const float *from)
+INLINE four_whole four_numbers(void)
 {
-    lanes all;
-
-    memcpy(all.x, from, sizeof all.x);
-    return all;
+    return (four_whole){0, 1, 2, 3};
 }
 
-static inline void store_lanes(float *to, lanes p)
+/* x in lanes where the mask is set, otherwise 0. */
+INLINE four keep_four(four_whole mask, four x)
 {
-    memcpy(to, p.x, sizeof p.x);
+    return (four)((four_whole)x & mask);
 }
 
-static inline lanes load_counts(const int32_t *n)
+INLINE lanes zero_lanes(void)
 {
-    lanes all;
-
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        all.x[l] = (float)n[l];
-    return all;
+    return (lanes){{0}, {0}, {0}, {0}};
 }
 
-static inline lanes row_counts(const uint16_t *n)
+INLINE lanes all_lanes(float x)
 {
-    lanes all;
-
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        all.x[l] = (float)n[l];
-    return all;
+    return (lanes){all_four(x), all_four(x), all_four(x), all_four(x)};
 }
 
-static inline lanes add_lanes(lanes a, lanes b)
+INLINE lanes load_lanes(const float *from)
 {
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        a.x[l] += b.x[l];
-    return a;
+    return (lanes){four_at(from), four_at(from + FOUR),
+                   four_at(from + 2 * FOUR), four_at(from + 3 * FOUR)};
 }
 
-static inline lanes multiply_lanes(lanes a, lanes b)
+INLINE void store_lanes(float *to, lanes p)
 {
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        a.x[l] *= b.x[l];
-    return a;
+    memcpy(to, &p, sizeof p);
+}
+
+INLINE four four_counts(const int32_t *n)
+{
+    four_whole x;
+
+    memcpy(&x, n, sizeof x);
+    return __builtin_convertvector(x, four);
+}
+
+INLINE lanes load_counts(const int32_t *n)
+{
+    return (lanes){four_counts(n), four_counts(n + FOUR),
+                   four_counts(n + 2 * FOUR), four_counts(n + 3 * FOUR)};
+}
+
+INLINE four four_of_row(const uint16_t *n)
+{
+    four_short x;
+
+    memcpy(&x, n, sizeof x);
+    return __builtin_convertvector(__builtin_convertvector(x, four_whole),
+                                   four);
+}
+
+INLINE lanes row_counts(const uint16_t *n)
+{
+    return (lanes){four_of_row(n), four_of_row(n + FOUR),
+                   four_of_row(n + 2 * FOUR), four_of_row(n + 3 * FOUR)};
+}
+
+INLINE lanes add_lanes(lanes p, lanes q)
+{
+    return (lanes){p.a + q.a, p.b + q.b, p.c + q.c, p.d + q.d};
+}
+
+INLINE lanes multiply_lanes(lanes p, lanes q)
+{
+    return (lanes){p.a * q.a, p.b * q.b, p.c * q.c, p.d * q.d};
 }
 
 /* The sum of all lanes, added by halves. */
-static inline float sum_of(lanes p)
+INLINE float sum_of(lanes p)
 {
-    for (uint32_t half = LDA_LANES / 2; half; half /= 2)
-        for (uint32_t l = 0; l < half; l++)
-            p.x[l] += p.x[l + half];
-    return p.x[0];
+    four x = (p.a + p.c) + (p.b + p.d);
+
+    x += SELECT(x, x, 2, 3, 2, 3);
+    return x[0] + x[1];
 }
 
-/* Running sums, added like vector lanes: by 1, 2, 4 and 8 places. */
-static inline lanes running_sums(lanes p)
+/* Running sums over the lanes, by 1, 2, 4 and 8 places. */
+INLINE lanes running_sums(lanes p)
 {
-    for (int by = 1; by < LDA_LANES; by *= 2)
-        for (int l = LDA_LANES - 1; l >= by; l--)
-            p.x[l] += p.x[l - by];
-    return p;
+    const four none = {0};
+
+    p = add_lanes(p, (lanes){SELECT(none, p.a, 3, 4, 5, 6),
+                             SELECT(p.a, p.b, 3, 4, 5, 6),
+                             SELECT(p.b, p.c, 3, 4, 5, 6),
+                             SELECT(p.c, p.d, 3, 4, 5, 6)});
+    p = add_lanes(p, (lanes){SELECT(none, p.a, 2, 3, 4, 5),
+                             SELECT(p.a, p.b, 2, 3, 4, 5),
+                             SELECT(p.b, p.c, 2, 3, 4, 5),
+                             SELECT(p.c, p.d, 2, 3, 4, 5)});
+    p = add_lanes(p, (lanes){none, p.a, p.b, p.c});
+    return add_lanes(p, (lanes){none, none, p.a, p.b});
+}
+
+/* The sum of all lanes, equal to the last running sum to the bit but available
+ * sooner. */
+INLINE float sum_of_prefix(lanes p)
+{
+    const four low =
+        SELECT(p.a, p.b, 0, 2, 4, 6) + SELECT(p.a, p.b, 1, 3, 5, 7);
+    const four high =
+        SELECT(p.c, p.d, 0, 2, 4, 6) + SELECT(p.c, p.d, 1, 3, 5, 7);
+    const four x =
+        SELECT(low, high, 0, 2, 4, 6) + SELECT(low, high, 1, 3, 5, 7);
+
+    return (x[0] + x[1]) + (x[2] + x[3]);
 }
 
 /* The first lane with a running sum above u; subtracts the sum before it from
  * u. */
-static inline uint32_t find_lane(lanes p, float *u)
+INLINE uint32_t find_lane(lanes p, float *u)
 {
-    uint32_t lane = 0;
+    const four all = all_four(*u);
+    const four_whole n = (four_whole)(p.a <= all) + (four_whole)(p.b <= all) +
+                         (four_whole)(p.c <= all) + (four_whole)(p.d <= all);
+    uint32_t lane = (uint32_t) - (n[0] + n[1] + n[2] + n[3]);
+    float sum[LDA_LANES];
 
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        lane += p.x[l] <= *u;
-    if (lane > LDA_LANES - 1)
-        lane = LDA_LANES - 1;
+    store_lanes(sum, p);
+    lane = lane > LDA_LANES - 1 ? LDA_LANES - 1 : lane;
     if (lane > 0)
-        *u -= p.x[lane - 1];
+        *u -= sum[lane - 1];
     return lane;
 }
 
-static inline float sum_of_prefix(lanes p)
+/* Subtracts x from all lanes from `lane` on. */
+INLINE lanes less_from(lanes p, uint32_t lane, float x)
 {
-    return running_sums(p).x[LDA_LANES - 1];
+    const four_whole k = four_numbers();
+    const int32_t from = (int32_t)lane - 1;
+    const four by = all_four(x);
+
+    return (lanes){p.a - keep_four(k > from, by),
+                   p.b - keep_four(k > from - FOUR, by),
+                   p.c - keep_four(k > from - 2 * FOUR, by),
+                   p.d - keep_four(k > from - 3 * FOUR, by)};
 }
 
-static inline lanes less_from(lanes p, uint32_t lane, float x)
+/* As with AVX-512: stores whole vectors. */
+INLINE void put_q(float *q, uint32_t k, float value)
 {
-    for (uint32_t l = lane; l < LDA_LANES; l++)
-        p.x[l] -= x;
-    return p;
+    float *at = q + k / FOUR * FOUR;
+    const four_whole lane = four_numbers() == (int32_t)(k % FOUR);
+    const four x = (four)((~lane & (four_whole)four_at(at)) |
+                          (lane & (four_whole)all_four(value)));
+
+    memcpy(at, &x, sizeof x);
 }
 
-static inline void put_q(float *q, uint32_t k, float value)
+INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
 {
-    q[k] = value;
+    const eight_short numbers = {0, 1, 2, 3, 4, 5, 6, 7};
+    uint16_t *at = row + k / EIGHT * EIGHT;
+    eight_short x;
+
+    memcpy(&x, at, sizeof x);
+    x += (eight_short)(numbers == (uint16_t)(k % EIGHT)) & (uint16_t)by;
+    memcpy(at, &x, sizeof x);
 }
 
-static inline void add_to_row(uint16_t *row, uint32_t k, int16_t by)
+INLINE four_whole four_listed(const uint32_t *list)
 {
-    row[k] = (uint16_t)(row[k] + by);
+    four_whole x;
+
+    memcpy(&x, list, sizeof x);
+    return x;
 }
 
-static inline uint32_t places_of(const uint32_t *list, uint32_t topic)
+/* The bits `from` of the entries of four that have the topic. */
+INLINE four_whole four_places(const uint32_t *list, uint32_t topic,
+                              int32_t from)
 {
-    uint32_t bits = 0;
+    const four_whole bit = {1, 2, 4, 8};
 
-    for (uint32_t l = 0; l < LDA_LANES; l++)
-        bits |= (uint32_t)((list[l] & 0xFFFF) == topic) << l;
-    return bits;
+    return ((four_listed(list) & 0xFFFF) == (int32_t)topic) & (bit << from);
 }
 
-static inline lanes weigh_listed(const lda_site *s, const uint32_t *list,
-                                 uint32_t own)
+/* A mask of the entries of sixteen that have the topic. */
+INLINE uint32_t places_of(const uint32_t *list, uint32_t topic)
 {
-    lanes all;
+    const four_whole x = four_places(list, topic, 0) |
+                         four_places(list + FOUR, topic, FOUR) |
+                         four_places(list + 2 * FOUR, topic, 2 * FOUR) |
+                         four_places(list + 3 * FOUR, topic, 3 * FOUR);
 
-    for (uint32_t l = 0; l < LDA_LANES; l++) {
-        const uint32_t k = list[l] & 0xFFFF, n = list[l] >> 16;
-        all.x[l] = k == own ? 0 : (float)n * s->q[k];
-    }
-    return all;
+    return (uint32_t)(x[0] | x[1] | x[2] | x[3]);
+}
+
+INLINE four weigh_four(const lda_site *s, const uint32_t *list, uint32_t own)
+{
+    const four_whole x = four_listed(list);
+    const four_whole n = (four_whole)((four_bits)x >> 16);
+    const four q = {s->q[list[0] & 0xFFFF], s->q[list[1] & 0xFFFF],
+                    s->q[list[2] & 0xFFFF], s->q[list[3] & 0xFFFF]};
+
+    return keep_four((x & 0xFFFF) != (int32_t)own,
+                     __builtin_convertvector(n, four) * q);
+}
+
+/* The weights of sixteen topics of a list; 0 for the own topic. */
+INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
+{
+    return (lanes){weigh_four(s, list, own), weigh_four(s, list + FOUR, own),
+                   weigh_four(s, list + 2 * FOUR, own),
+                   weigh_four(s, list + 3 * FOUR, own)};
 }
 
 #endif

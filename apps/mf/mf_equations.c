@@ -24,9 +24,11 @@ const mf_equations mf_equations_portable = {.gather = gather_outer,
 
 const mf_equations *mf_equations_choose(void)
 {
-    const mf_equations *fast = strads_kernels() == STRADS_KERNELS_AVX512
-                                   ? mf_equations_avx512()
-                                   : NULL;
+    const strads_kernel_level level = strads_kernels();
+    const mf_equations *fast =
+        level == STRADS_KERNELS_AVX512 ? mf_equations_avx512()
+        : level == STRADS_KERNELS_NEON ? mf_equations_neon()
+                                       : NULL;
 
     return fast ? fast : &mf_equations_portable;
 }

@@ -43,8 +43,9 @@ typedef struct mf_equations {
 } mf_equations;
 
 extern const mf_equations mf_equations_portable;
-/* NULL if this build or this processor lacks AVX-512. */
+/* NULL if this build or this processor lacks the instruction set. */
 const mf_equations *mf_equations_avx512(void);
+const mf_equations *mf_equations_neon(void);
 /* The fastest version for this processor. */
 const mf_equations *mf_equations_choose(void);
 

@@ -1,6 +1,7 @@
-/* The loops of mf_equations.h. They are compiled once for any processor and
- * once for AVX-512, where a tile fills sixteen registers. Includes
- * mf_equations.h; included by the files with the two tables. */
+/* The loops of mf_equations.h. They are compiled once for any processor, once
+ * for AVX-512, where a tile fills sixteen registers, and once for NEON with
+ * fused products. Includes
+ * mf_equations.h; included by the files with the tables. */
 #ifndef MF_EQUATIONS_LOOPS_H
 #define MF_EQUATIONS_LOOPS_H
 
@@ -15,6 +16,26 @@ typedef float lanes __attribute__((vector_size(64)));
 /* Ratings are summed in panels: their rows stay in the second-level cache while
  * each tile is summed, and long sums are made of short ones. */
 enum { GATHER_PANEL = 256, AHEAD = 20 };
+
+/* A register of numbers, and the lines and registers of a part of a tile. */
+#ifdef __AVX512F__
+enum { PART = MF_TILE, PART_LINES = MF_TILE, PART_ACROSS = 1 };
+#elif defined(__aarch64__)
+enum { PART = 4, PART_LINES = 8, PART_ACROSS = 2 };
+#else
+enum { PART = 4, PART_LINES = 4, PART_ACROSS = 2 };
+#endif
+typedef float part __attribute__((vector_size(4 * PART)));
+
+static inline const part *part_at(const float *x)
+{
+    return (const part *)(const void *)x;
+}
+
+static inline part *part_in(float *x)
+{
+    return (part *)(void *)x;
+}
 
 static inline const lanes *lanes_at(const float *x)
 {
@@ -36,35 +57,57 @@ typedef struct tile {
     float *matrix, *side;
 } tile;
 
+/* Sums the part of a tile from line i and column j on, as large as fits into
+ * registers. A sum has the same order in parts of all sizes. */
+static inline __attribute__((always_inline)) void
+gather_part(const mf_line *line, const tile *t, uint32_t i, uint32_t j,
+            bool weighted, bool sided)
+{
+    const float *down = line->factor + t->down + i;
+    const float *across = line->factor + t->across + j;
+    const size_t stride = line->stride;
+    const uint32_t last = line->n - 1;
+    part sum[PART_LINES][PART_ACROSS], right[PART_ACROSS];
+
+    memset(sum, 0, sizeof(sum));
+    memset(right, 0, sizeof(right));
+    for (uint32_t k = t->begin; k < t->end; k++) {
+        const float *q = down + line->index[k] * stride;
+        const float *v = across + line->index[k] * stride;
+        if (i == 0 && j == 0) {
+            const uint32_t next = k + AHEAD < last ? k + AHEAD : last;
+            __builtin_prefetch(down + line->index[next] * stride);
+        }
+#pragma GCC unroll 2
+        for (uint32_t b = 0; b < PART_ACROSS; b++) {
+            part x = *part_at(v + b * PART);
+            if (sided)
+                right[b] += line->target[k] * x;
+            if (weighted)
+                x *= line->weight[k];
+#pragma GCC unroll 16
+            for (uint32_t a = 0; a < PART_LINES; a++)
+                sum[a][b] += q[a] * x;
+        }
+    }
+    for (uint32_t b = 0; b < PART_ACROSS; b++) {
+#pragma GCC unroll 16
+        for (uint32_t a = 0; a < PART_LINES; a++)
+            *part_in(t->matrix + (size_t)(i + a) * t->width + j + b * PART) +=
+                sum[a][b];
+        if (sided)
+            *part_in(t->side + j + b * PART) += right[b];
+    }
+}
+
 static inline __attribute__((always_inline)) void
 gather_tile(const mf_line *line, const tile *t, bool weighted, bool sided)
 {
-    const float *down = line->factor + t->down;
-    const float *across = line->factor + t->across;
-    const size_t stride = line->stride;
-    const uint32_t last = line->n - 1;
-    lanes sum[MF_TILE], right;
-
-    memset(sum, 0, sizeof(sum));
-    memset(&right, 0, sizeof(right));
-    for (uint32_t k = t->begin; k < t->end; k++) {
-        const float *q = down + line->index[k] * stride;
-        const uint32_t next = k + AHEAD < last ? k + AHEAD : last;
-        lanes v = *lanes_at(across + line->index[k] * stride);
-        __builtin_prefetch(down + line->index[next] * stride);
-        if (sided)
-            right += line->target[k] * v;
-        if (weighted)
-            v *= line->weight[k];
-#pragma GCC unroll 16
-        for (uint32_t j = 0; j < MF_TILE; j++)
-            sum[j] += q[j] * v;
+    for (uint32_t j = 0; j < MF_TILE; j += PART * PART_ACROSS) {
+        gather_part(line, t, 0, j, weighted, sided);
+        for (uint32_t i = PART_LINES; i < MF_TILE; i += PART_LINES)
+            gather_part(line, t, i, j, weighted, false);
     }
-#pragma GCC unroll 16
-    for (uint32_t j = 0; j < MF_TILE; j++)
-        *lanes_in(t->matrix + (size_t)j * t->width) += sum[j];
-    if (sided)
-        *lanes_in(t->side) += right;
 }
 
 static void gather_outer(const mf_line *line, uint32_t from, uint32_t width,

@@ -85,6 +85,7 @@ mf_kernel mf_kernel_choose(uint32_t stride)
     const mf_kernel fast =
         level == STRADS_KERNELS_AVX512 ? mf_kernel_avx512(stride)
         : level == STRADS_KERNELS_AVX2 ? mf_kernel_avx2(stride)
+        : level == STRADS_KERNELS_NEON ? mf_kernel_neon(stride)
                                        : NULL;
 
     return fast ? fast : mf_kernel_portable;
@@ -104,6 +105,7 @@ mf_rank_swap mf_rank_swap_choose(void)
     const mf_rank_swap fast =
         level == STRADS_KERNELS_AVX512 ? mf_rank_swap_avx512()
         : level == STRADS_KERNELS_AVX2 ? mf_rank_swap_avx2()
+        : level == STRADS_KERNELS_NEON ? mf_rank_swap_neon()
                                        : NULL;
 
     return fast ? fast : mf_rank_swap_portable;

@@ -68,6 +68,7 @@ double mf_kernel_portable(const mf_rating *rating, size_t n,
 /* NULL if this build or this processor lacks the instruction set. */
 mf_kernel mf_kernel_avx2(uint32_t stride);
 mf_kernel mf_kernel_avx512(uint32_t stride);
+mf_kernel mf_kernel_neon(uint32_t stride);
 /* The fastest version for this processor. */
 mf_kernel mf_kernel_choose(uint32_t stride);
 
@@ -97,6 +98,7 @@ mf_rank_sums mf_rank_swap_portable(const mf_rank_line *line,
 /* NULL if this build or this processor lacks the instruction set. */
 mf_rank_swap mf_rank_swap_avx2(void);
 mf_rank_swap mf_rank_swap_avx512(void);
+mf_rank_swap mf_rank_swap_neon(void);
 /* The fastest version for this processor. */
 mf_rank_swap mf_rank_swap_choose(void);
 

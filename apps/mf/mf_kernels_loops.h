@@ -1,5 +1,5 @@
-/* The loops of SGD and, by mf_rank_loops.h, of CCD++ for AVX2 and AVX-512.
- * Included by the files of both. Rows have `vectors` times 16 floats. */
+/* The loops of SGD and, by mf_rank_loops.h, of CCD++ for AVX2, AVX-512 and
+ * NEON. Included by the files of these. Rows have `vectors` times 16 floats. */
 #ifndef MF_KERNELS_LOOPS_H
 #define MF_KERNELS_LOOPS_H
 
@@ -37,7 +37,7 @@ INLINE void fetch_item(const mf_step *s, const mf_rating *x,
 
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++)
-        _mm_prefetch((const char *)(q + (size_t)v * MF_LANES), _MM_HINT_T0);
+        __builtin_prefetch(q + (size_t)v * MF_LANES);
 }
 
 /* Memory to prefetch while a cell is processed, in portions for each batch. */
@@ -59,7 +59,7 @@ INLINE ahead ahead_of(const mf_step *s, size_t n)
 INLINE void fetch_ahead(ahead *a)
 {
     for (size_t k = 0; k < a->lines && a->at < a->end; k++, a->at += MF_ALIGN)
-        _mm_prefetch(a->at, _MM_HINT_T1);
+        __builtin_prefetch(a->at, 0, 2);
 }
 
 /* p_u q_i, lane by lane, for `each` ratings by one user. */
@@ -140,7 +140,7 @@ INLINE errors errors_of(const mf_step *s, const mf_rating *x,
 {
     errors e;
 
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (uint32_t h = 0; h < PARTS; h++) {
         const mf_rating *y = x + (size_t)h * LANES;
         e.part[h] = load_values(y) - products(s, y, each, vectors);
@@ -151,7 +151,7 @@ INLINE errors errors_of(const mf_step *s, const mf_rating *x,
 
 INLINE vec add_squares(vec sum, errors e)
 {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (uint32_t h = PARTS; h-- > 0;)
         sum = fmadd(e.part[h], e.part[h], sum);
     return sum;
@@ -251,13 +251,13 @@ INLINE void predict_batch(const mf_step *s, const mf_rating *x,
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < each; k++) {
         q[k] = item_row(s, x + k, vectors);
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (uint32_t h = 0; h < PER; h++)
             sum[k][h] = zero();
     }
 #pragma GCC unroll 8
     for (uint32_t v = 0; v < vectors; v++)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (uint32_t h = 0; h < PER; h++) {
             const size_t at = (size_t)v * MF_LANES + h * LANES;
             const vec a = load(p + at);
@@ -267,8 +267,9 @@ INLINE void predict_batch(const mf_step *s, const mf_rating *x,
         }
 #pragma GCC unroll 2
     for (uint32_t k = 0; k < each; k++) {
-        if (PER == 2)
-            sum[k][0] += sum[k][PER - 1];
+#pragma GCC unroll 4
+        for (uint32_t h = 1; h < PER; h++)
+            sum[k][0] += sum[k][h];
         e[k] = x[k].value - add_up(sum[k][0]);
     }
 }

@@ -1,10 +1,15 @@
 /* Vector registers of floats for the loops of SGD, in files that are compiled
- * for AVX-512 or AVX2. Sums and products use C's operators. */
+ * for AVX-512, AVX2 or NEON. Sums and products use C's operators. */
 #ifndef MF_LANES_H
 #define MF_LANES_H
 
-#include <immintrin.h>
 #include <stdbool.h>
+
+#ifdef __aarch64__
+#include <arm_neon.h>
+#else
+#include <immintrin.h>
+#endif
 
 #include "mf_kernels.h"
 
@@ -120,6 +125,28 @@ INLINE vec load_values(const mf_rating *x)
 
     return _mm256_castpd_ps(
         _mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xD8));
+}
+
+#elif defined(__aarch64__)
+
+typedef float32x4_t vec;
+enum { LANES = 4 };
+
+#define zero() vdupq_n_f32(0)
+#define load vld1q_f32
+#define store vst1q_f32
+#define spread vdupq_n_f32
+#define fmadd(a, b, c) vfmaq_f32(c, a, b)
+#define add_up vaddvq_f32
+
+INLINE vec sums_of(const vec s[LANES])
+{
+    return vpaddq_f32(vpaddq_f32(s[0], s[1]), vpaddq_f32(s[2], s[3]));
+}
+
+INLINE vec load_values(const mf_rating *x)
+{
+    return vld2q_f32((const float *)(const void *)x).val[1];
 }
 
 #endif

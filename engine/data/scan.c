@@ -23,10 +23,9 @@ bool sti_scan_portable(const sti_scan_chunk *c, const float *v, float *dot)
 
 sti_scan_columns *sti_scan_best(void)
 {
-    sti_scan_columns *best = NULL;
-    if (strads_kernels() >= STRADS_KERNELS_AVX512)
-        best = sti_scan_avx512();
-    if (best == NULL && strads_kernels() >= STRADS_KERNELS_AVX2)
-        best = sti_scan_avx2();
+    const strads_kernel_level level = strads_kernels();
+    sti_scan_columns *best = level == STRADS_KERNELS_AVX512 ? sti_scan_avx512()
+                             : level == STRADS_KERNELS_AVX2 ? sti_scan_avx2()
+                                                            : NULL;
     return best != NULL ? best : sti_scan_portable;
 }

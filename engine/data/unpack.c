@@ -23,10 +23,10 @@ uint64_t sti_unpack_portable(const uint8_t *codes, uint64_t n, unsigned bits,
 
 sti_unpack_rows *sti_unpack_best(void)
 {
-    sti_unpack_rows *best = NULL;
-    if (strads_kernels() >= STRADS_KERNELS_AVX512)
-        best = sti_unpack_avx512();
-    if (best == NULL && strads_kernels() >= STRADS_KERNELS_AVX2)
-        best = sti_unpack_avx2();
+    const strads_kernel_level level = strads_kernels();
+    sti_unpack_rows *best = level == STRADS_KERNELS_AVX512 ? sti_unpack_avx512()
+                            : level == STRADS_KERNELS_AVX2 ? sti_unpack_avx2()
+                            : level == STRADS_KERNELS_NEON ? sti_unpack_neon()
+                                                           : NULL;
     return best != NULL ? best : sti_unpack_portable;
 }

@@ -2,8 +2,8 @@
  *
  * A column's gaps are codes of `bits` bits each, from the lowest bit of the
  * first byte on. Code c of an entry: its row is c behind the row after the one
- * before. The versions for AVX2 and AVX-512 give the same rows as the portable
- * one. */
+ * before. The versions for AVX2, AVX-512 and NEON give the same rows as the
+ * portable one. */
 #ifndef STI_DATA_UNPACK_H
 #define STI_DATA_UNPACK_H
 
@@ -33,6 +33,7 @@ sti_unpack_rows sti_unpack_portable;
 /* NULL if this processor or this build lacks the instructions. */
 sti_unpack_rows *sti_unpack_avx2(void);
 sti_unpack_rows *sti_unpack_avx512(void);
+sti_unpack_rows *sti_unpack_neon(void);
 
 /* The version for strads_kernels(). */
 sti_unpack_rows *sti_unpack_best(void);

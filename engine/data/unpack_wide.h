@@ -1,12 +1,16 @@
-/* The decoder of row gaps for registers of 32 or 64 bytes, compiled once for
- * AVX2 and once for AVX-512. A register is two or four quarters of 16 bytes; a
- * quarter takes four codes, which span at most 4 + 3 x 25 + 25 bits of it. A
+/* The decoder of row gaps for vectors of 32 or 64 bytes, compiled once for
+ * AVX2, AVX-512 and NEON. A vector is two or four quarters of 16 bytes, with
+ * NEON two registers; a quarter takes four codes, which span at most 4 + 3 x 25 + 25 bits of it. A
  * byte shuffle brings each code into a lane of its own, a shift and a mask
  * leave the code, and a prefix sum makes rows of gaps. */
 #ifndef UNPACK_WIDE_H
 #define UNPACK_WIDE_H
 
+#ifdef __aarch64__
+#include <arm_neon.h>
+#else
 #include <immintrin.h>
+#endif
 
 #include "engine/data/unpack.h"
 
@@ -45,7 +49,7 @@ static inline lanes lanes_prefix(lanes x)
     return _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 8));
 }
 
-#else
+#elif defined(__AVX2__)
 
 enum { UNPACK_LANES = 8 };
 typedef __m256i lanes;
@@ -74,6 +78,84 @@ static inline lanes lanes_prefix(lanes x)
     const __m256i last = _mm256_permutevar8x32_epi32(x, _mm256_set1_epi32(3));
     return _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), last,
                                                   0xf0));
+}
+
+#else
+
+enum { UNPACK_LANES = 8 };
+
+typedef struct lanes {
+    int32x4_t low, high;
+} lanes;
+
+static inline lanes lanes_all(int x)
+{
+    return (lanes){vdupq_n_s32(x), vdupq_n_s32(x)};
+}
+
+static inline lanes lanes_load(const void *from)
+{
+    const int32_t *at = from;
+    return (lanes){vld1q_s32(at), vld1q_s32(at + 4)};
+}
+
+static inline void lanes_store(void *to, lanes x)
+{
+    int32_t *at = to;
+    vst1q_s32(at, x.low);
+    vst1q_s32(at + 4, x.high);
+}
+
+static inline lanes lanes_add(lanes a, lanes b)
+{
+    return (lanes){a.low + b.low, a.high + b.high};
+}
+
+static inline lanes lanes_and(lanes a, lanes b)
+{
+    return (lanes){a.low & b.low, a.high & b.high};
+}
+
+static inline int32x4_t shift_right(int32x4_t x, int32x4_t by)
+{
+    return vreinterpretq_s32_u32(
+        vshlq_u32(vreinterpretq_u32_s32(x), vnegq_s32(by)));
+}
+
+static inline lanes lanes_shift_right(lanes x, lanes by)
+{
+    return (lanes){shift_right(x.low, by.low), shift_right(x.high, by.high)};
+}
+
+static inline int32x4_t shuffle_bytes(int32x4_t x, int32x4_t place)
+{
+    return vreinterpretq_s32_u8(
+        vqtbl1q_u8(vreinterpretq_u8_s32(x), vreinterpretq_u8_s32(place)));
+}
+
+static inline lanes lanes_shuffle_bytes(lanes x, lanes place)
+{
+    return (lanes){shuffle_bytes(x.low, place.low),
+                   shuffle_bytes(x.high, place.high)};
+}
+
+static inline lanes lanes_load_quarters(const uint8_t *const from[4])
+{
+    return (lanes){vreinterpretq_s32_u8(vld1q_u8(from[0])),
+                   vreinterpretq_s32_u8(vld1q_u8(from[1]))};
+}
+
+static inline int32x4_t prefix_of_four(int32x4_t x)
+{
+    const int32x4_t zero = vdupq_n_s32(0);
+    x += vextq_s32(zero, x, 3);
+    return x + vextq_s32(zero, x, 2);
+}
+
+static inline lanes lanes_prefix(lanes x)
+{
+    const int32x4_t low = prefix_of_four(x.low);
+    return (lanes){low, prefix_of_four(x.high) + vdupq_laneq_s32(low, 3)};
 }
 
 #endif

@@ -72,8 +72,9 @@ strads_err sti_hello_check(const sti_hello *mine, const sti_hello *theirs)
     if (theirs->kernel_level != mine->kernel_level)
         return strads_fail(STRADS_EMISMATCH,
                            "the node that joins computes with %s kernels where "
-                           "this run uses %s: set STRADS_KERNELS to the lower "
-                           "of the two on all nodes",
+                           "this run uses %s: set STRADS_KERNELS on all nodes "
+                           "to the lower of the two, or to portable if one is "
+                           "neon",
                            sti_instruction_set_name(theirs->kernel_level),
                            sti_instruction_set_name(mine->kernel_level));
     return STRADS_OK;

@@ -21,13 +21,15 @@ STRADS_API const char *strads_version(void);
  * because different kernels round differently. */
 typedef enum strads_kernel_level {
     STRADS_KERNELS_PORTABLE = 0,
-    STRADS_KERNELS_AVX2 = 1,  /* AVX2 and FMA */
-    STRADS_KERNELS_AVX512 = 2 /* AVX-512 F, DQ, VL and BW as well */
+    STRADS_KERNELS_AVX2 = 1,   /* AVX2 and FMA */
+    STRADS_KERNELS_AVX512 = 2, /* AVX-512 F, DQ, VL and BW as well */
+    STRADS_KERNELS_NEON = 3    /* of every arm64 processor */
 } strads_kernel_level;
 
-/* Returns the instruction set that programs use: the highest of this processor,
- * or a lower one that the environment variable STRADS_KERNELS names (portable,
- * avx2 or avx512). A run fails with STRADS_EINVAL if the variable has another
+/* Returns the instruction set that programs use: the best of this processor, or
+ * a lower one that the environment variable STRADS_KERNELS names (portable,
+ * avx2, avx512 or neon). The portable kernels do the same
+ * operations on all processors. A run fails with STRADS_EINVAL if the variable has another
  * value or names a set that the processor lacks. Constant during the life of
  * the process. Any thread. */
 STRADS_API strads_kernel_level strads_kernels(void);
