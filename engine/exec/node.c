@@ -10,13 +10,15 @@
  *
  * A thread without work spins for a short time, if there are as many cores as
  * threads, and then sleeps. It is woken if the ready work takes longer than a
- * wakeup.
+ * wakeup. With several nodes it offers its core to other threads while it
+ * spins: one of them may be the thread that receives the next message.
  *
  * The first error wins and makes every thread leave after its current job. */
 #include "engine/exec/node.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@
 
 enum {
     SPINS = 4000,            /* polls before sleeping, about 50 us */
+    YIELDS = 125,            /* the same, with a system call for each */
     SLEEP_NS = 20 * 1000000, /* then the stop flag is checked again */
     TAKE_NS = 10 * 1000,     /* shortest work that an awake thread takes over */
     WAKE_NS = 40 * 1000 /* shortest work that a sleeping thread is woken for */
@@ -63,7 +66,8 @@ struct sti_node {
     strads_worker_time *times; /* [options.threads] for progress reports */
     uint32_t coordinator_track;
     uint32_t *scheduler_track;
-    uint32_t spins;
+    uint32_t polls; /* before a thread sleeps */
+    bool yields;    /* between polls */
     uint64_t started_ns, cpu_started_ns;
     bool cancel_sent;       /* the stop flag was seen and passed on */
     uint64_t leaves_ns;     /* then: the time at which another node leaves */
@@ -223,7 +227,9 @@ strads_err sti_node_new(const sti_node_options *options, sti_node **out)
         return strads_fail(STRADS_ENOMEM, "no memory for a node");
     node->options = *options;
     node->shared = options->threads > 1 || options->run->nodes > 1;
-    node->spins = options->threads <= sti_cores() ? SPINS : 0;
+    node->yields = options->run->nodes > 1;
+    if (options->threads <= sti_cores())
+        node->polls = node->yields ? YIELDS : SPINS;
     pthread_mutex_init(&node->error_lock, NULL);
     pthread_mutex_init(&node->lock, NULL);
     strads_err err = sti_monotonic_cond_init(&node->wake_caller) &&
@@ -314,8 +320,12 @@ static void wake_all(sti_node *node)
     pthread_cond_broadcast(&node->wake_other);
 }
 
-static inline void pause_cpu(void)
+static inline void pause_cpu(const sti_node *node)
 {
+    if (node->yields) {
+        sched_yield();
+        return;
+    }
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -337,8 +347,8 @@ static void wait_for_work(worker_context *c)
 {
     sti_node *node = c->node;
     leave_node(node, 0);
-    for (uint32_t k = 0; k < node->spins && !may_find_work(c); k++)
-        pause_cpu();
+    for (uint32_t k = 0; k < node->polls && !may_find_work(c); k++)
+        pause_cpu(node);
     enter_node(node);
     if (!node->shared || may_find_work(c) || is_over(node))
         return;
