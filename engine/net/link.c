@@ -106,27 +106,28 @@ static void conn_free(sti_conn *conn)
     if (conn->has_reader)
         (void)pthread_join(conn->reader, NULL);
     sti_tls_free(conn->tls);
-    (void)close(conn->fd);
+    conn->stream->calls->free(conn->stream);
     sti_frame_free(conn->frame);
     (void)pthread_cond_destroy(&conn->moved);
     (void)pthread_mutex_destroy(&conn->lock);
     free(conn);
 }
 
-/* Makes a connection of a socket and starts its reader, which performs the
- * handshake. Takes over the socket, also on failure. `url` is NULL for an
+/* Makes a connection of a stream and starts its reader, which performs the
+ * handshake. Takes over the stream, also on failure. `url` is NULL for an
  * accepted connection. */
-static strads_err start_conn(sti_net *net, int fd, const char *url,
+static strads_err start_conn(sti_net *net, sti_stream *stream, const char *url,
                              sti_link *out)
 {
+    sti_ends ends;
     unsigned port = 0;
     sti_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL) {
-        (void)close(fd);
+        stream->calls->free(stream);
         return strads_fail(STRADS_ENOMEM, "no memory for a connection");
     }
     conn->net = net;
-    conn->fd = fd;
+    conn->stream = stream;
     conn->dialled = url != NULL;
     conn->node = STI_NODE_NONE;
     conn->last = &conn->first;
@@ -136,8 +137,8 @@ static strads_err start_conn(sti_net *net, int fd, const char *url,
     atomic_init(&conn->sent_ns, conn->born_ns);
     (void)pthread_mutex_init(&conn->lock, NULL);
     (void)pthread_cond_init(&conn->moved, NULL);
-    sti_socket_peer(fd, conn->host, &port);
-    sti_socket_tune(fd);
+    stream->calls->addresses(stream, &ends);
+    sti_ends_peer(&ends, conn->host, &port);
     if (url != NULL)
         (void)snprintf(conn->where, sizeof conn->where, "the node at %s", url);
     else
@@ -185,7 +186,7 @@ static void end_conn(sti_conn *conn, bool stranger, strads_err why,
     pthread_cond_broadcast(&conn->moved);
     pthread_mutex_unlock(&conn->lock);
     if (first)
-        (void)shutdown(conn->fd, SHUT_RDWR);
+        conn->stream->calls->end(conn->stream, false);
 }
 
 void sti_conn_end(sti_conn *conn, strads_err why, const char *text)
@@ -321,10 +322,12 @@ strads_err sti_net_seen_url(sti_net *net, sti_link link, const char *url,
 
 strads_err sti_net_own_host(sti_net *net, sti_link link, char *host)
 {
+    sti_ends ends;
     sti_conn *conn = sti_conn_acquire(net, link);
     if (conn == NULL)
         return strads_fail(STRADS_EPEER, "the link is gone");
-    sti_socket_own_host(conn->fd, host);
+    conn->stream->calls->addresses(conn->stream, &ends);
+    sti_ends_own_host(&ends, host);
     sti_conn_release(conn);
     return STRADS_OK;
 }
@@ -340,17 +343,19 @@ static bool worth_another_try(int e)
 }
 
 static strads_err connect_url(const sti_net_options *o, const sti_url *to,
-                              const char *url, uint64_t timeout_ns, int *out)
+                              const char *url, uint64_t timeout_ns,
+                              sti_stream **out)
 {
+    int fd = -1;
     const uint64_t until = sti_monotonic_in(timeout_ns);
     uint64_t pause = PAUSE_FIRST_NS;
     for (;;) {
         const uint64_t now = sti_monotonic_now();
         const uint64_t left = until > now ? (until - now) / 1000000 + 1 : 1;
         const int e =
-            sti_socket_dial(to, (unsigned)(left < TRY_MS ? left : TRY_MS), out);
+            sti_socket_dial(to, (unsigned)(left < TRY_MS ? left : TRY_MS), &fd);
         if (e == 0)
-            return STRADS_OK;
+            return sti_stream_of_socket(fd, out);
         if (!worth_another_try(e) || sti_monotonic_in(pause) > until)
             return strads_fail(
                 STRADS_EIO, "cannot connect to %s: %s%s", url,
@@ -418,7 +423,7 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
 {
     sti_url parsed;
     char written[STI_URL_MAX + 1];
-    int fd = -1;
+    sti_stream *stream = NULL;
     strads_err err = sti_url_parse(url, &parsed);
     if (err == STRADS_OK && parsed.tcp && parsed.port == 0)
         err =
@@ -438,9 +443,9 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
     for (;;) {
         const uint64_t now = sti_monotonic_now();
         err = connect_url(o, &parsed, written, until > now ? until - now : 1,
-                          &fd);
+                          &stream);
         if (err == STRADS_OK)
-            err = start_conn(net, fd, written, out);
+            err = start_conn(net, stream, written, out);
         if (err)
             return err;
         err = await_open(net, *out);
@@ -683,6 +688,7 @@ static bool accept_one(sti_net *net, int listener)
 {
     const sti_net_options *o = &net->options;
     sti_link link;
+    sti_stream *stream = NULL;
     char host[STI_HOST_MAX + 1], text[STI_TEXT_MAX];
     unsigned port;
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -701,7 +707,8 @@ static bool accept_one(sti_net *net, int listener)
     }
     sti_socket_peer(fd, host, &port);
     evict_stranger(net, host);
-    (void)start_conn(net, fd, NULL, &link);
+    if (sti_stream_of_socket(fd, &stream) == STRADS_OK)
+        (void)start_conn(net, stream, NULL, &link);
     return true;
 }
 

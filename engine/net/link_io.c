@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "engine/net/link_state.h"
 
@@ -130,14 +129,15 @@ static void count_sent(sti_net *net, const sti_queued *done, size_t bytes)
 /* Sends the output of TLS. Returns false with errno if bytes are left. */
 static bool send_output(sti_conn *conn, bool may_wait)
 {
-    const void *bytes;
-    size_t size;
-    while (bytes = sti_tls_output(conn->tls, &size), size > 0) {
-        const ssize_t n = send(conn->fd, bytes, size,
-                               MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
-        if (n < 0 && errno != EINTR)
+    struct iovec piece;
+    while (piece.iov_base =
+               (void *)(uintptr_t)sti_tls_output(conn->tls, &piece.iov_len),
+           piece.iov_len > 0) {
+        const ssize_t n =
+            conn->stream->calls->send(conn->stream, &piece, 1, may_wait);
+        if (n < 0)
             return false;
-        sti_tls_take(conn->tls, n > 0 ? (size_t)n : 0);
+        sti_tls_take(conn->tls, (size_t)n);
     }
     return true;
 }
@@ -146,25 +146,19 @@ static bool send_output(sti_conn *conn, bool may_wait)
 static ssize_t write_some(sti_conn *conn, bool may_wait)
 {
     struct iovec iov[PIECES_MAX];
-    struct msghdr pieces = {.msg_iov = iov};
-    ssize_t n;
+    size_t count = 0;
     pthread_mutex_lock(&conn->lock);
-    for (sti_queued *q = conn->first;
-         q != NULL && pieces.msg_iovlen < PIECES_MAX; q = q->next)
-        for (unsigned i = 0; i < q->iov_count && pieces.msg_iovlen < PIECES_MAX;
-             i++)
+    for (sti_queued *q = conn->first; q != NULL && count < PIECES_MAX;
+         q = q->next)
+        for (unsigned i = 0; i < q->iov_count && count < PIECES_MAX; i++)
             if (q->iov[i].iov_len > 0)
-                iov[pieces.msg_iovlen++] = q->iov[i];
+                iov[count++] = q->iov[i];
     pthread_mutex_unlock(&conn->lock);
     if (conn->tls) {
-        n = sti_tls_write(conn->tls, iov, pieces.msg_iovlen);
+        const ssize_t n = sti_tls_write(conn->tls, iov, count);
         return n < 0 || send_output(conn, may_wait) ? n : -1;
     }
-    do
-        n = sendmsg(conn->fd, &pieces,
-                    MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
-    while (n < 0 && errno == EINTR);
-    return n;
+    return conn->stream->calls->send(conn->stream, iov, count, may_wait);
 }
 
 typedef enum progress { MORE, EMPTY, ENDED } progress;
@@ -492,15 +486,12 @@ static strads_err turn_away(sti_conn *conn, const char *said, const char *text)
     return strads_fail(STRADS_EPEER, "%s", text);
 }
 
-/* Receives encrypted bytes. Returns as recv does. */
+/* Receives encrypted bytes. Returns as `receive` of a stream does. */
 static ssize_t receive_encrypted(sti_conn *conn)
 {
-    size_t size;
-    ssize_t n;
-    void *space = sti_tls_space(conn->tls, &size);
-    do
-        n = recv(conn->fd, space, size, 0);
-    while (n < 0 && errno == EINTR);
+    struct iovec space;
+    space.iov_base = sti_tls_space(conn->tls, &space.iov_len);
+    const ssize_t n = conn->stream->calls->receive(conn->stream, &space, 1);
     if (n > 0)
         sti_tls_feed(conn->tls, (size_t)n);
     return n;
@@ -552,7 +543,10 @@ static strads_err start_tls(sti_conn *conn)
 /* First step of a connection. */
 static strads_err start_handshake(sti_conn *conn)
 {
-    const strads_err err = conn->tls ? start_tls(conn) : STRADS_OK;
+    const sti_stream_calls *calls = conn->stream->calls;
+    strads_err err = calls->open ? calls->open(conn->stream) : STRADS_OK;
+    if (!err && conn->tls)
+        err = start_tls(conn);
     if (err)
         return err;
     conn->is_own = conn->tls || conn->net->trust.insecure;
@@ -590,7 +584,11 @@ static strads_err take_control(sti_conn *conn, uint16_t kind)
  * connection, that is, when it has sent a frame. */
 static strads_err check_owner(sti_conn *conn)
 {
-    conn->is_own = conn->is_own || sti_socket_is_own(conn->fd);
+    sti_ends ends;
+    if (conn->is_own)
+        return STRADS_OK;
+    conn->stream->calls->addresses(conn->stream, &ends);
+    conn->is_own = sti_ends_are_own(&ends);
     if (conn->is_own)
         return STRADS_OK;
     return turn_away(conn,
@@ -739,25 +737,20 @@ static ssize_t receive_decrypted(sti_conn *conn, void *bytes, size_t size)
 }
 
 /* Reads into the payload of the current frame, then into `ahead`. Returns as
- * recvmsg does. */
+ * `receive` of a stream does. */
 static ssize_t receive_bytes(sti_conn *conn)
 {
     struct iovec iov[2];
-    struct msghdr message = {.msg_iov = iov};
-    ssize_t n;
+    size_t count = 0;
     if (conn->frame != NULL && conn->filled < conn->frame->header.size)
-        iov[message.msg_iovlen++] =
+        iov[count++] =
             (struct iovec){conn->frame->payload + conn->filled,
                            (size_t)(conn->frame->header.size - conn->filled)};
-    iov[message.msg_iovlen++] =
-        (struct iovec){conn->ahead + conn->ahead_end,
-                       sizeof conn->ahead - conn->ahead_end};
+    iov[count++] = (struct iovec){conn->ahead + conn->ahead_end,
+                                  sizeof conn->ahead - conn->ahead_end};
     if (conn->tls)
         return receive_decrypted(conn, iov[0].iov_base, iov[0].iov_len);
-    do
-        n = recvmsg(conn->fd, &message, 0);
-    while (n < 0 && errno == EINTR);
-    return n;
+    return conn->stream->calls->receive(conn->stream, iov, count);
 }
 
 /* `e`: errno, or 0 if the peer closed the connection. */
@@ -827,9 +820,10 @@ static bool handle_received(sti_conn *conn, ssize_t n)
  * that does not close is ended after hello_ns. */
 static void wait_closed(sti_conn *conn)
 {
-    (void)shutdown(conn->fd, SHUT_WR);
-    while (!conn->dialled &&
-           recv(conn->fd, conn->ahead, sizeof conn->ahead, 0) > 0)
+    const sti_stream_calls *calls = conn->stream->calls;
+    const struct iovec rest = {conn->ahead, sizeof conn->ahead};
+    calls->end(conn->stream, true);
+    while (!conn->dialled && calls->receive(conn->stream, &rest, 1) > 0)
         continue;
 }
 

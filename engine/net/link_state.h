@@ -2,11 +2,11 @@
  *
  * A connection has up to two threads. The reader runs from the connection's
  * start to its end: it receives frames, delivers them, and finally reports
- * `lost`. A sending thread writes to the socket directly, as much as the kernel
- * accepts without blocking. The connection's writer sends the remainder; it is
- * started when it is first needed. sti_conn_end ends a connection once: it
- * shuts the socket down, which ends both threads. The net's housekeeping thread
- * then reaps the connection; only that thread frees connections.
+ * `lost`. A sending thread writes to the stream directly, as much as fits
+ * without blocking. The connection's writer sends the remainder; it is started
+ * when it is first needed. sti_conn_end ends a connection once: it ends the
+ * stream, which ends both threads. The net's housekeeping thread then reaps the
+ * connection; only that thread frees connections.
  *
  * Locks: net->lock before conn->lock. Neither is held while a callback of the
  * owner runs or bytes are read or written. */
@@ -19,6 +19,7 @@
 #include <sys/uio.h>
 
 #include "engine/net/link.h"
+#include "engine/net/stream.h"
 #include "engine/net/tls.h"
 
 enum {
@@ -51,7 +52,7 @@ typedef struct sti_conn {
     bool dialled;
     char where[STI_WHERE_MAX];   /* the peer's address, for sentences */
     char host[STI_HOST_MAX + 1]; /* the peer's host only; "" over ipc */
-    int fd;                      /* closed when the connection is reaped */
+    sti_stream *stream;          /* freed when the connection is reaped */
     sti_tls *tls;                /* NULL: no TLS */
     pthread_t reader, writer;
     bool has_reader;
@@ -74,7 +75,7 @@ typedef struct sti_conn {
     bool bye_acked;    /* the peer has acknowledged our BYE */
     bool bye_received; /* the peer's BYE arrived */
     bool ack_written;  /* our BYE_ACK is written completely */
-    bool dead;         /* the socket is shut down; why and text are set */
+    bool dead;         /* the stream is ended; why and text are set */
     bool left;         /* the peer closed the connection after its BYE */
     bool writing;      /* a thread writes, or is about to */
     bool stuck;        /* the writer has to send the remainder */
@@ -97,7 +98,7 @@ typedef struct sti_conn {
 
     /* Used by the reader only, once it runs. */
     bool is_own; /* the peer is trusted: TLS, `insecure`, or the same user
-                    (sti_socket_is_own) */
+                    (sti_ends_are_own) */
     uint32_t frames_begun; /* number of the next frame to receive */
     sti_frame *frame;      /* the frame with an incomplete payload */
     uint64_t filled;

@@ -363,14 +363,34 @@ static void name_address(const struct sockaddr_storage *at,
     }
 }
 
+void sti_socket_ends(int fd, sti_ends *out)
+{
+    socklen_t size = sizeof out->peer;
+    *out = (sti_ends){0};
+    if (getpeername(fd, (void *)&out->peer, &size) != 0)
+        out->peer = (struct sockaddr_storage){0};
+    size = sizeof out->own;
+    if (getsockname(fd, (void *)&out->own, &size) != 0)
+        out->own = (struct sockaddr_storage){0};
+}
+
+void sti_ends_peer(const sti_ends *ends, char host[STI_HOST_MAX + 1],
+                   unsigned *port)
+{
+    *port = port_of(&ends->peer);
+    name_address(&ends->peer, host);
+}
+
+void sti_ends_own_host(const sti_ends *ends, char host[STI_HOST_MAX + 1])
+{
+    name_address(&ends->own, host);
+}
+
 void sti_socket_peer(int fd, char host[STI_HOST_MAX + 1], unsigned *port)
 {
-    struct sockaddr_storage at = {0};
-    socklen_t size = sizeof at;
-    if (getpeername(fd, (void *)&at, &size) != 0)
-        at = (struct sockaddr_storage){0};
-    *port = port_of(&at);
-    name_address(&at, host);
+    sti_ends ends;
+    sti_socket_ends(fd, &ends);
+    sti_ends_peer(&ends, host, port);
 }
 
 /* Formats an address as /proc/net/tcp and tcp6 do; `mapped`: IPv4 in an IPv6
@@ -417,26 +437,14 @@ static bool is_in_table(const char *path, const struct sockaddr_storage *from,
     return found;
 }
 
-bool sti_socket_is_own(int fd)
+bool sti_ends_are_own(const sti_ends *ends)
 {
-    struct sockaddr_storage peer = {0}, own = {0};
-    socklen_t peer_size = sizeof peer, own_size = sizeof own;
-    if (getpeername(fd, (void *)&peer, &peer_size) != 0 ||
-        getsockname(fd, (void *)&own, &own_size) != 0 ||
-        !is_loopback((const void *)&peer))
+    const struct sockaddr_storage *peer = &ends->peer, *own = &ends->own;
+    if (!is_loopback((const void *)peer))
         return true;
-    return (peer.ss_family == AF_INET &&
-            is_in_table("/proc/net/tcp", &peer, &own, false)) ||
-           is_in_table("/proc/net/tcp6", &peer, &own, true);
-}
-
-void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1])
-{
-    struct sockaddr_storage at = {0};
-    socklen_t size = sizeof at;
-    if (getsockname(fd, (void *)&at, &size) != 0)
-        at = (struct sockaddr_storage){0};
-    name_address(&at, host);
+    return (peer->ss_family == AF_INET &&
+            is_in_table("/proc/net/tcp", peer, own, false)) ||
+           is_in_table("/proc/net/tcp6", peer, own, true);
 }
 
 /* Without TCP_NODELAY a frame waits up to 40 ms for the acknowledgement of the

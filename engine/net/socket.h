@@ -6,6 +6,7 @@
 #define STI_SOCKET_H
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #include "strads/error.h"
 
@@ -49,14 +50,23 @@ int sti_socket_listen(sti_url *url, int *fd);
 /* Sets the socket options of a connected socket. */
 void sti_socket_tune(int fd);
 
+/* The addresses of both ends. Family AF_UNSPEC or AF_UNIX: no host. */
+typedef struct sti_ends {
+    struct sockaddr_storage peer, own;
+} sti_ends;
+
+void sti_socket_ends(int fd, sti_ends *out);
+
 /* Whether the other end of a loopback connection belongs to this process's
  * user. True for connections that do not use the loopback. False if the other
  * process has closed its end: its user is then unknown. */
-bool sti_socket_is_own(int fd);
+bool sti_ends_are_own(const sti_ends *ends);
 
 /* Write the address of the peer, or of this end, as the host of a URL; "" over
  * ipc. */
+void sti_ends_peer(const sti_ends *ends, char host[STI_HOST_MAX + 1],
+                   unsigned *port);
+void sti_ends_own_host(const sti_ends *ends, char host[STI_HOST_MAX + 1]);
 void sti_socket_peer(int fd, char host[STI_HOST_MAX + 1], unsigned *port);
-void sti_socket_own_host(int fd, char host[STI_HOST_MAX + 1]);
 
 #endif
