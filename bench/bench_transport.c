@@ -4,7 +4,9 @@
  * sockets; TLS with a token, and with certificates). docs/wire-format.md has
  * the conclusions.
  *
- *   bench_transport [--rounds N] [--json]
+ *   bench_transport [--rounds N] [--json] [--ws]
+ *
+ * --ws measures links over WebSocket as well, which needs nng.
  *
  * Each case runs in two fresh processes, as nodes do, the cases alternate, and
  * each cell is the median of the rounds. Owns nothing beyond main: a case's
@@ -21,8 +23,17 @@
 
 static const method *const methods[] = {&transport_raw, &transport_link,
                                         &transport_link_token,
-                                        &transport_link_tls};
-enum { METHODS = sizeof methods / sizeof *methods, ROUNDS_MAX = 99 };
+                                        &transport_link_tls,
+                                        /* with --ws: */
+                                        &transport_link_web,
+                                        &transport_link_web_token};
+enum {
+    METHODS = sizeof methods / sizeof *methods,
+    WEB_METHODS = 2,
+    ROUNDS_MAX = 99
+};
+
+static size_t method_count = METHODS - WEB_METHODS;
 
 static pid_t start(void (*side)(const method *, const char *, const int[2]),
                    const method *m, const char *path, const int pipes[2])
@@ -94,7 +105,7 @@ static double seen[METHODS][2][FIGURES][ROUNDS_MAX];
 static void measure(int rounds)
 {
     for (int round = 0; round < rounds; round++)
-        for (size_t m = 0; m < METHODS; m++)
+        for (size_t m = 0; m < method_count; m++)
             for (int ipc = 0; ipc < (methods[m]->tcp_alone ? 1 : 2); ipc++) {
                 double figures[FIGURES];
                 run_case(methods[m], ipc != 0, figures);
@@ -113,7 +124,7 @@ static void print_results(int rounds, bool json)
                rounds, load, "transport", "over", "64 B us", "64 KB GB/s",
                "1 MB GB/s", "64K CPU s/GB", "connect ms");
     for (int ipc = 0; ipc < 2; ipc++)
-        for (size_t m = 0; m < METHODS; m++) {
+        for (size_t m = 0; m < method_count; m++) {
             double at[FIGURES];
             if (ipc && methods[m]->tcp_alone)
                 continue;
@@ -136,6 +147,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--json") == 0)
             json = true;
+        else if (strcmp(argv[i], "--ws") == 0)
+            method_count = METHODS;
         else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
             rounds = atoi(argv[++i]);
     if (rounds < 1 || rounds > ROUNDS_MAX) {

@@ -18,6 +18,7 @@ extern const int transport_bulk_count[2];
 typedef struct channel {
     int fd;                 /* raw */
     const sti_trust *trust; /* link */
+    bool web;               /* .. over WebSocket */
     sti_net *net;
     sti_link link;
     int received[2]; /* bulk frames of each size */
@@ -58,6 +59,8 @@ extern const method transport_link;
 /* With a token, and over TLS with a certificate that is first made in a
  * folder. */
 extern const method transport_link_token, transport_link_tls;
+/* Over WebSocket, and with a token inside. */
+extern const method transport_link_web, transport_link_web_token;
 void transport_make_certificate(const char *folder);
 
 /* The processor time of this process and the server's. */

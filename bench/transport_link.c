@@ -95,6 +95,8 @@ static void make_url(const channel *c, char url[160], const char *path,
     const bool tls = c->trust != NULL && c->trust->tls.cert != NULL;
     if (path != NULL)
         (void)snprintf(url, 160, "ipc://%s", path);
+    else if (c->web)
+        (void)snprintf(url, 160, "ws://127.0.0.1:%d/run", port);
     else
         (void)snprintf(url, 160, "%stcp://127.0.0.1:%d", tls ? "tls+" : "",
                        port);
@@ -199,6 +201,46 @@ static void tls_dial(channel *c, const char *path, int port)
     c->trust = &certificate;
     link_dial(c, path, port);
 }
+
+/* ---- WebSocket, alone and with a token inside ---------------------------- */
+
+static void web_serve(channel *c, const char *path, int tell)
+{
+    c->web = true;
+    link_serve(c, path, tell);
+}
+
+static void web_dial(channel *c, const char *path, int port)
+{
+    c->web = true;
+    link_dial(c, path, port);
+}
+
+static void web_token_serve(channel *c, const char *path, int tell)
+{
+    c->trust = &token;
+    web_serve(c, path, tell);
+}
+
+static void web_token_dial(channel *c, const char *path, int port)
+{
+    c->trust = &token;
+    web_dial(c, path, port);
+}
+
+const method transport_link_web = {.name = "link ws",
+                                   .tcp_alone = true,
+                                   .serve = web_serve,
+                                   .dial = web_dial,
+                                   .answer = link_answer,
+                                   .ask = link_ask};
+
+const method transport_link_web_token = {.name = "ws token",
+                                         .tcp_alone = true,
+                                         .serve = web_token_serve,
+                                         .dial = web_token_dial,
+                                         .answer = link_answer,
+                                         .ask = link_ask};
 
 const method transport_link_token = {.name = "link token",
                                      .serve = token_serve,

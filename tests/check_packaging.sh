@@ -27,6 +27,27 @@ assert pod["securityContext"]["runAsUser"] == 65534  # nobody
 token = parts[1]["stringData"]["token"]
 open(sys.argv[1], "w").write(token)
 
+# The ingress leads to the port and the path on which the Job listens.
+secret, job, service, ingress = yaml.safe_load_all(
+    open("kubernetes-ingress.yaml"))
+container = job["spec"]["template"]["spec"]["containers"][0]
+labels = job["spec"]["template"]["metadata"]["labels"]
+args = container["args"]
+port, path = re.fullmatch(r"ws://0\.0\.0\.0:(\d+)(/\S+)",
+                          args[args.index("--listen") + 1]).groups()
+assert service["spec"]["selector"].items() <= labels.items()
+assert service["spec"]["ports"][0]["targetPort"] == int(port) == \
+    container["ports"][0]["containerPort"]
+rule = ingress["spec"]["rules"][0]
+way = rule["http"]["paths"][0]
+assert way["path"] == path and rule["host"] in ingress["spec"]["tls"][0]["hosts"]
+assert way["backend"]["service"] == {
+    "name": service["metadata"]["name"],
+    "port": {"number": service["spec"]["ports"][0]["port"]}}
+assert container["env"][0]["valueFrom"]["secretKeyRef"]["name"] == \
+    secret["metadata"]["name"]
+assert secret["stringData"]["token"] == token
+
 # The dashboard and the alerts use metrics that the page serves.
 served = set(re.findall(r'"(strads_[a-z_]+)', open(
     "../apps/cli/cli_watch.c").read()))

@@ -18,6 +18,8 @@
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/net/link_state.h"
+#include "engine/net/nng_stream.h"
+#include "engine/net/websocket.h"
 
 enum {
     TRY_MS = 5000,
@@ -339,31 +341,50 @@ static bool worth_another_try(int e)
 {
     return e == ECONNREFUSED || e == ENOENT || e == ETIMEDOUT ||
            e == ECONNRESET || e == EHOSTUNREACH || e == ENETUNREACH ||
-           e == ECONNABORTED || e == EAGAIN || e == EAI_AGAIN;
+           e == ECONNABORTED || e == EAGAIN || e == EAI_AGAIN || e == EPROTO;
+}
+
+/* Connects once. STRADS_EIO with *error (errno, or of getaddrinfo): see
+ * sti_nng_dial. */
+static strads_err connect_once(const sti_url *to, unsigned ms, int *error,
+                               sti_stream **out)
+{
+    int fd = -1;
+    if (to->web)
+        return sti_nng_dial(to, ms, error, out);
+    *error = sti_socket_dial(to, ms, &fd);
+    return *error ? STRADS_EIO : sti_stream_of_socket(fd, out);
+}
+
+static const char *advise_caller(const sti_url *to, int e)
+{
+    if (e == EMFILE)
+        return ": raise the limit of open files (ulimit -n)";
+    if (!worth_another_try(e))
+        return ": check the host's name";
+    return to->web ? " until the time limit: does a node listen there, or a "
+                     "proxy pass WebSocket on to one, at this path?"
+                   : " until the time limit: is a node listening there?";
 }
 
 static strads_err connect_url(const sti_net_options *o, const sti_url *to,
                               const char *url, uint64_t timeout_ns,
                               sti_stream **out)
 {
-    int fd = -1;
     const uint64_t until = sti_monotonic_in(timeout_ns);
     uint64_t pause = PAUSE_FIRST_NS;
     for (;;) {
+        int e = 0;
         const uint64_t now = sti_monotonic_now();
         const uint64_t left = until > now ? (until - now) / 1000000 + 1 : 1;
-        const int e =
-            sti_socket_dial(to, (unsigned)(left < TRY_MS ? left : TRY_MS), &fd);
+        const strads_err err =
+            connect_once(to, (unsigned)(left < TRY_MS ? left : TRY_MS), &e,
+                         out);
         if (e == 0)
-            return sti_stream_of_socket(fd, out);
+            return err;
         if (!worth_another_try(e) || sti_monotonic_in(pause) > until)
-            return strads_fail(
-                STRADS_EIO, "cannot connect to %s: %s%s", url,
-                sti_socket_text(e),
-                worth_another_try(e)
-                    ? " until the time limit: is a node listening there?"
-                : e == EMFILE ? ": raise the limit of open files (ulimit -n)"
-                              : ": check the host's name");
+            return strads_fail(STRADS_EIO, "cannot connect to %s: %s%s", url,
+                               sti_socket_text(e), advise_caller(to, e));
         if (o->gives_up && o->gives_up(o->arg))
             return strads_fail(STRADS_ECANCELED,
                                "stopped while connecting to %s: %s", url,
@@ -384,13 +405,13 @@ static strads_err check_trust(const sti_net *net, const sti_url *url,
                            "%s: tls+tcp:// requires certificates: give "
                            "--tls-ca, --tls-cert and --tls-key",
                            text);
-    if (!url->tls && has_files)
+    if (!url->tls && !url->web && has_files)
         return strads_fail(
             STRADS_EINVAL,
             "%s: with --tls-ca, --tls-cert and --tls-key all addresses are "
-            "tls+tcp://: write tls+tcp://, or omit these options",
+            "tls+tcp:// (or ws://): write tls+tcp://, or omit these options",
             text);
-    if (url->tls || net->trust.token.size > 0 || net->trust.insecure ||
+    if (has_files || net->trust.token.size > 0 || net->trust.insecure ||
         sti_url_is_local(url))
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
@@ -468,9 +489,10 @@ strads_err sti_net_probe(const char *url)
         (void)close(fd);
         return STRADS_OK;
     }
-    return strads_fail(e == ECONNREFUSED || e == ENOENT ? STRADS_EPEER
-                                                        : STRADS_EIO,
-                       "no answer at %s: %s", url, sti_socket_text(e));
+    /* A proxy that is gone says nothing of the node behind it. */
+    const bool ended = !parsed.web && (e == ECONNREFUSED || e == ENOENT);
+    return strads_fail(ended ? STRADS_EPEER : STRADS_EIO, "no answer at %s: %s",
+                       url, sti_socket_text(e));
 }
 
 /* ---- housekeeping: heartbeats and deadlines ---------------------------- */
@@ -707,7 +729,11 @@ static bool accept_one(sti_net *net, int listener)
     }
     sti_socket_peer(fd, host, &port);
     evict_stranger(net, host);
-    if (sti_stream_of_socket(fd, &stream) == STRADS_OK)
+    const strads_err err =
+        net->listens_at.web
+            ? sti_websocket_accept(fd, net->listens_at.path, &stream)
+            : sti_stream_of_socket(fd, &stream);
+    if (err == STRADS_OK)
         (void)start_conn(net, stream, NULL, &link);
     return true;
 }
@@ -834,7 +860,12 @@ strads_err sti_net_listen(sti_net *net, const char *url)
     if (err != STRADS_OK)
         return err;
     sti_url_write(&at, text);
-    err = check_trust(net, &at, text);
+    err = at.outer_tls
+              ? strads_fail(STRADS_EINVAL,
+                            "%s: wss:// is for dialling a proxy, which has the "
+                            "certificate: listen on ws://",
+                            text)
+              : check_trust(net, &at, text);
     if (err != STRADS_OK)
         return err;
     int e = sti_socket_listen(&at, &fd);
@@ -893,6 +924,11 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     else
         *out = net;
     return err;
+}
+
+bool sti_net_has_certificates(const sti_net *net)
+{
+    return net->trust.tls.cert != NULL;
 }
 
 const char *sti_net_url(const sti_net *net)

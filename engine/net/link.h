@@ -1,8 +1,8 @@
 /* engine/net/link.h - this process's connections to other nodes.
  *
  * A net listens on one URL and holds any number of links. A link is one
- * connection that carries frames in both directions, in order. Over tls+tcp://,
- * and if the net has a token, the connection begins with a handshake of TLS,
+ * connection that carries frames in both directions, in order. If the net has
+ * certificates or a token, the connection begins with a handshake of TLS,
  * which authenticates both ends (tls.h). The dialling side then sends HELLO as
  * its first frame. Until then the connection is a *stranger* to the accepting
  * side, which drops it if another frame arrives or if the HELLO is late. Idle
@@ -103,6 +103,9 @@ strads_err sti_net_listen(sti_net *net, const char *url);
  * not listen. Valid until sti_net_close. */
 const char *sti_net_url(const sti_net *net);
 
+/* Whether the net has certificates, so that nodes dial tls+tcp:// addresses. */
+bool sti_net_has_certificates(const sti_net *net);
+
 /* Sets header.from of PINGs and BYEs that the transport sends. */
 void sti_net_set_node(sti_net *net, uint32_t node);
 
@@ -114,18 +117,18 @@ void sti_net_expect(sti_net *net, uint32_t peers);
  * until `timeout_ns` has passed: the other process may start later, or evict
  * this connection because too many arrive at once. The caller sends HELLO next.
  * Events of the link may arrive before this returns. Blocks. STRADS_EINVAL: an
- * invalid URL, or a URL that needs a token. STRADS_EIO: no answer; the sentence
- * names URL and cause. STRADS_EMISMATCH: the tokens differ, one side has none,
- * or one side does not accept the other's certificate. STRADS_ECANCELED:
- * `gives_up` returned true. STRADS_ESTATE: the net is closing.
- * STRADS_ENOMEM. */
+ * invalid URL, a URL that needs a token, or ws:// without nng. STRADS_EIO: no
+ * answer; the sentence names URL and cause. STRADS_EMISMATCH: the tokens
+ * differ, one side has none, or one side does not accept the other's
+ * certificate (of wss://, a proxy's). STRADS_ECANCELED: `gives_up` returned
+ * true. STRADS_ESTATE: the net is closing. STRADS_ENOMEM. */
 strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
                         sti_link *out);
 
 /* Checks whether a process listens at a URL: connects once and sends nothing.
  * STRADS_EPEER: the machine refused the connection, or the ipc file is gone.
- * STRADS_EIO: no answer within 2 s, or another failure. STRADS_EINVAL.
- * Blocks. */
+ * Over ws and wss it is not known then: STRADS_EIO. STRADS_EIO: no answer
+ * within 2 s, or another failure. STRADS_EINVAL. Blocks. */
 strads_err sti_net_probe(const char *url);
 
 /* Declares that the peer of a link is `node`. From now on it may send messages

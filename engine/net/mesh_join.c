@@ -696,17 +696,17 @@ strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err)
     return failure ? failure : err;
 }
 
-/* A node without a URL listens on the interface that reaches node 0 at `of`:
- * nodes that reach node 0 can probably reach it there. Over ipc all nodes are
- * on one machine. */
-static strads_err listen_towards(sti_mesh *mesh, sti_link link, const char *of)
+/* A node without a URL listens on the interface that reaches node 0: nodes that
+ * reach node 0 can probably reach it there. Over ipc all nodes are on one
+ * machine. */
+static strads_err listen_towards(sti_mesh *mesh, sti_link link)
 {
     char host[STI_HOST_MAX + 1], url[STI_URL_MAX + 1];
     if (sti_mesh_url(mesh)[0])
         return STRADS_OK;
     strads_err err = sti_net_own_host(mesh->net, link, host);
     (void)snprintf(url, sizeof url, "%stcp://%s:0",
-                   strncmp(of, "tls+", 4) == 0 ? "tls+" : "",
+                   sti_net_has_certificates(mesh->net) ? "tls+" : "",
                    err || !host[0] ? "127.0.0.1" : host);
     return err ? err : sti_net_listen(mesh->net, url);
 }
@@ -729,7 +729,7 @@ static strads_err ask_for_terms(sti_mesh *mesh, const char *url,
             sti_net_dial(mesh->net, url, until > now ? until - now : 1, link);
         const bool dialled = !err;
         if (!err)
-            err = listen_towards(mesh, *link, url);
+            err = listen_towards(mesh, *link);
         hello->url = sti_mesh_url(mesh);
         if (!err)
             err = send_hello(mesh, *link, hello);

@@ -16,7 +16,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096 }; /* the kernel lowers it to net.core.somaxconn */
+enum {
+    BACKLOG = 4096,   /* the kernel lowers it to net.core.somaxconn */
+    WEB_HOST_MAX = 96 /* host and port of ws:// and wss:// */
+};
 
 /* ---- URLs -------------------------------------------------------------- */
 
@@ -64,6 +67,34 @@ static strads_err parse_tcp(const char *url, const char *rest, sti_url *out)
     return STRADS_OK;
 }
 
+/* `rest` has a host, perhaps a port, and perhaps a path. */
+static strads_err parse_web(const char *url, const char *rest, sti_url *out)
+{
+    char host[WEB_HOST_MAX + 8];
+    const size_t length = strcspn(rest, "/");
+    const char *path = rest + length;
+    const char *colon = memrchr(rest, ':', length);
+    const bool has_port =
+        colon && !memchr(colon, ']', length - (size_t)(colon - rest));
+    if (length > WEB_HOST_MAX || strlen(path) > STI_PATH_MAX)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: a host of at most %d bytes and a path of at "
+                           "most %d are expected",
+                           url, WEB_HOST_MAX, STI_PATH_MAX);
+    for (const char *p = path; *p; p++)
+        if (*p <= ' ' || *p > '~' || strchr("?#%\"<>\\", *p))
+            return strads_fail(STRADS_EINVAL,
+                               "%s: a path of letters, digits and signs "
+                               "without space, ?, # and %% is expected",
+                               url);
+    (void)snprintf(host, sizeof host, "%.*s%s", (int)length, rest,
+                   has_port         ? ""
+                   : out->outer_tls ? ":443"
+                                    : ":80");
+    (void)snprintf(out->path, sizeof out->path, "%s", *path ? path : "/");
+    return parse_tcp(url, host, out);
+}
+
 strads_err sti_url_parse(const char *url, sti_url *out)
 {
     sti_url parsed = {0};
@@ -72,16 +103,21 @@ strads_err sti_url_parse(const char *url, sti_url *out)
         return strads_fail(STRADS_EINVAL,
                            "a URL of at most %d bytes is expected",
                            STI_URL_MAX);
+    parsed.outer_tls = strncmp(url, "wss://", 6) == 0;
+    parsed.web = parsed.outer_tls || strncmp(url, "ws://", 5) == 0;
     if (strncmp(url, "tcp://", 6) == 0)
         err = parse_tcp(url, url + 6, &parsed);
     else if (strncmp(url, "ipc://", 6) == 0)
         err = parse_ipc(url, url + 6, &parsed);
     else if (strncmp(url, "tls+tcp://", 10) == 0)
         err = parse_tcp(url, url + 10, &parsed);
+    else if (parsed.web)
+        err = parse_web(url, url + (parsed.outer_tls ? 6 : 5), &parsed);
     else
         err = strads_fail(STRADS_EINVAL,
                           "%s: not a URL of a node: tcp://host:port, "
-                          "tls+tcp://host:port or ipc:///path is expected",
+                          "tls+tcp://host:port, ws://host:port/path, "
+                          "wss://host/path or ipc:///path is expected",
                           url);
     parsed.tls = strncmp(url, "tls+", 4) == 0;
     if (err == STRADS_OK)
@@ -92,7 +128,11 @@ strads_err sti_url_parse(const char *url, sti_url *out)
 void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1])
 {
     const int most = STI_URL_MAX - 20; /* leaves space for scheme and port */
-    if (url->tcp)
+    if (url->web)
+        (void)snprintf(out, STI_URL_MAX + 1, "ws%s://%.*s:%u%s",
+                       url->outer_tls ? "s" : "", WEB_HOST_MAX, url->host,
+                       url->port, url->path);
+    else if (url->tcp)
         (void)snprintf(out, STI_URL_MAX + 1, "%stcp://%.*s:%u",
                        url->tls ? "tls+" : "", most, url->host, url->port);
     else
@@ -184,7 +224,7 @@ bool sti_url_is_here(const sti_url *url)
     struct ifaddrs *own = NULL;
     if (!url->tcp)
         return true;
-    if (resolve_host(url, &all) != 0)
+    if (url->web || resolve_host(url, &all) != 0)
         return false;
     (void)getifaddrs(&own);
     bool here = all != NULL;

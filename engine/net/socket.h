@@ -1,7 +1,8 @@
 /* engine/net/socket.h - URLs of nodes and their sockets: tcp://host:port,
- * tls+tcp://host:port and ipc:///path. The returned sockets are blocking,
- * closed on exec, and owned by the caller. Any thread. Results of type int are
- * 0 on success, a value of errno, or an error of getaddrinfo (negative). */
+ * tls+tcp://host:port, ws://host:port/path, wss://host:port/path and
+ * ipc:///path. The returned sockets are blocking, closed on exec, and owned by
+ * the caller. Any thread. Results of type int are 0 on success, a value of
+ * errno, or an error of getaddrinfo (negative). */
 #ifndef STI_SOCKET_H
 #define STI_SOCKET_H
 
@@ -10,18 +11,21 @@
 
 #include "strads/error.h"
 
-enum { STI_URL_MAX = 255, STI_HOST_MAX = 63 };
+enum { STI_URL_MAX = 255, STI_HOST_MAX = 63, STI_PATH_MAX = 127 };
 
 typedef struct sti_url {
-    bool tcp;
-    bool tls;                   /* TLS; tcp is set, too */
+    bool tcp;                   /* a host and a port; otherwise ipc */
+    bool tls;                   /* tls+tcp */
+    bool web;                   /* ws or wss: there may be a proxy */
+    bool outer_tls;             /* wss: TLS as far as the proxy */
     char host[STI_URL_MAX + 1]; /* IPv6 keeps its brackets; ipc: the path */
     unsigned port;
+    char path[STI_PATH_MAX + 1]; /* of ws and wss; begins with '/' */
 } sti_url;
 
-/* Parses a URL. An empty host of tcp is the loopback address, "*" is any
- * address of this machine. STRADS_EINVAL: not such a URL; the sentence gives
- * the expected form. */
+/* Parses a URL. An empty host is the loopback address, "*" is any address of
+ * this machine. Ports of ws and wss may be omitted: 80 and 443. STRADS_EINVAL:
+ * not such a URL; the sentence gives the expected form. */
 strads_err sti_url_parse(const char *url, sti_url *out);
 void sti_url_write(const sti_url *url, char out[STI_URL_MAX + 1]);
 
@@ -31,7 +35,7 @@ bool sti_url_is_local(const sti_url *url);
 
 /* Whether the address belongs to this machine: ipc, a loopback address, or a
  * host with all addresses on this machine's interfaces. Resolves the host's
- * name. */
+ * name. Never a ws or wss address: behind a proxy the node may be anywhere. */
 bool sti_url_is_here(const sti_url *url);
 
 /* Whether the host is 0.0.0.0 or [::]: it can be listened on, not dialled. */
@@ -40,7 +44,7 @@ bool sti_url_is_wildcard(const sti_url *url);
 /* Returns the text of an error of this file. */
 const char *sti_socket_text(int error);
 
-/* Connects within `ms`. Blocks. */
+/* Connects within `ms`; of ws and wss, to the port only. Blocks. */
 int sti_socket_dial(const sti_url *url, unsigned ms, int *fd);
 
 /* Binds and listens; fills in the port. Replaces the file of an ipc socket if
