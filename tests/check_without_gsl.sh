@@ -1,6 +1,7 @@
 #!/bin/sh
 # With -DSTRADS_GSL=OFF the command builds, links no GSL and reports its absence;
-# the commands that need GSL fail with one sentence, and all others work.
+# the commands that need GSL fail with one sentence, and all others work. So do,
+# with -DSTRADS_NNG=OFF, the options that need nng.
 set -eu
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -15,7 +16,7 @@ fail()
 # Only the command is built.
 {
     cmake -S "$STRADS_SOURCE" -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= \
-        -DSTRADS_GSL=OFF -DSTRADS_TESTS=OFF -DSTRADS_BENCH=OFF
+        -DSTRADS_GSL=OFF -DSTRADS_NNG=OFF -DSTRADS_TESTS=OFF -DSTRADS_BENCH=OFF
     cmake --build build -j 2 --target strads-command
 } >build.log 2>&1 || {
     tail -n 40 build.log
@@ -49,6 +50,15 @@ refuses "the map of a model's topics" report lda.jsonl topics.json --output page
 [ ! -e page ] || fail "a page was written"
 "$strads" report lda.jsonl --output page
 grep -q '</html>' page || fail "no page"
+
+for words in "join ws://127.0.0.1:1/run" "join wss://localhost/run --insecure" \
+    "lasso train $data-year.train.svm --publish ipc://$scratch/log"; do
+    code=0
+    # shellcheck disable=SC2086 # words
+    "$strads" $words >out 2>err || code=$?
+    [ $code -eq 2 ] && [ "$(grep -c "this build has no nng to .*-DSTRADS_NNG=ON$" err)" -eq 1 ] ||
+        fail "strads $words: exit code $code: $(cat err)"
+done
 
 "$strads" lasso train $data-year.train.svm --lambda-ratio 0.02 --model m.json \
     --quiet

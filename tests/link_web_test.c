@@ -195,7 +195,7 @@ Test(link_web, a_time_limit_may_end_a_dial_at_any_moment)
                    strrchr(sti_net_url(a.net), ':') + 1);
     for (unsigned k = 0; k < 200; k++)
         cr_assert_eq(sti_net_dial(b.net, k % 2 ? url : "ws://127.0.0.1:1/run",
-                                  k * 10000, &link),
+                                  UINT64_C(10000) * k, &link),
                      STRADS_EIO);
     close_both();
 }

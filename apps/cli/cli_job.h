@@ -10,6 +10,7 @@
 #include "cli_terminal.h"
 #include "cli_train.h"
 #include "cli_watch.h"
+#include "engine/watch/publish.h"
 #include "engine/run/run_options.h"
 
 /* The model of --start, mapped to the run's columns, classes and intercepts. */
@@ -21,7 +22,7 @@ typedef struct cli_start {
 
 /* Options that name files, and --quiet. */
 typedef struct cli_files {
-    const char *model, *log, *http, *start, *checkpoint, *resume;
+    const char *model, *log, *http, *publish, *start, *checkpoint, *resume;
     double checkpoint_every;
     cli_samples samples;
     bool f32, quiet;
@@ -48,7 +49,8 @@ typedef struct cli_job {
     strads_data *data;
     strads_data_options reading; /* the options that it was read with */
     strads_result *result;
-    sti_watch *watch; /* the server of --http, or NULL */
+    sti_watch *watch;         /* the server of --http, or NULL */
+    sti_publisher *publisher; /* of --publish, or NULL */
     cli_log log;
     cli_progress line;
     uint32_t sweep; /* the measure that counts the goal's units;

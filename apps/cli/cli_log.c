@@ -11,14 +11,16 @@
 
 #include "cli.h"
 #include "cli_watch.h"
+#include "engine/watch/publish.h"
 
 enum { SCHEMA = 1, LINE_MAX_BYTES = 1 << 16 };
 static const double PAGE_SECONDS_APART = 0.02;
 
-strads_err cli_log_open(const char *path, struct sti_watch *watch, cli_log *log)
+strads_err cli_log_open(const char *path, struct sti_watch *watch,
+                        struct sti_publisher *publisher, cli_log *log)
 {
-    *log = (cli_log){.path = path, .watch = watch};
-    if (path || watch) {
+    *log = (cli_log){.path = path, .watch = watch, .publisher = publisher};
+    if (path || watch || publisher) {
         log->line = open_memstream(&log->text, &log->size);
         if (!log->line)
             return strads_fail(STRADS_ENOMEM, "no memory for the log");
@@ -73,10 +75,13 @@ static void end_line(cli_log *log, cli_json *j)
     cli_json_count(j, "pid", (uint64_t)getpid());
     cli_json_close(j, '}');
     (void)fputc('\n', log->line);
-    if (fflush(log->line) == 0 && log->file) {
+    const bool good = fflush(log->line) == 0;
+    if (good && log->file) {
         (void)fwrite(log->text, 1, log->size, log->file);
         (void)fflush(log->file);
     }
+    if (good && log->publisher)
+        sti_publisher_send(log->publisher, log->text, log->size);
 }
 
 /* Passes the finished line, without its line end, to the page. */
@@ -197,7 +202,7 @@ void cli_log_round(cli_log *log, const strads_progress *progress)
 {
     const double now = cli_now();
     const bool page = log->watch && now - log->told >= PAGE_SECONDS_APART;
-    if (!log->file && !page)
+    if (!log->file && !log->publisher && !page)
         return;
     if (progress->n_nodes != log->named_nodes)
         name_nodes(log, progress);

@@ -1,5 +1,5 @@
 /* cli_log.h - the run's log: JSON lines, each one flushed, to a file, to the
- * page of --http, or to both.
+ * page of --http, or to the readers of --publish.
  *
  * The first line has "event": "start". Each report of the program's objective
  * adds a line with "event": "round". The last line has "event": "end". A run on
@@ -15,10 +15,11 @@
 typedef struct cli_log {
     FILE *file; /* NULL: no file */
     const char *path;
-    struct sti_watch *watch; /* the page, or NULL; not owned */
-    double told;             /* monotonic seconds of the last report to the
+    struct sti_watch *watch;         /* the page, or NULL; not owned */
+    struct sti_publisher *publisher; /* or NULL; not owned */
+    double told; /* monotonic seconds of the last report to the
                               * page */
-    FILE *line;              /* in memory: text[size]; NULL: no log */
+    FILE *line;  /* in memory: text[size]; NULL: no log */
     char *text;
     size_t size;
     const char *const *measures; /* names of the program's measures, or NULL */
@@ -35,10 +36,11 @@ typedef struct cli_log_start {
     uint32_t workers, partitions, nodes;
 } cli_log_start;
 
-/* Opens the log and overwrites an old one. Without path and page there is no
- * log, and the calls below do nothing. STRADS_EIO, STRADS_ENOMEM. */
+/* Opens the log and overwrites an old one. Without path, page and publisher
+ * there is no log, and the calls below do nothing. STRADS_EIO,
+ * STRADS_ENOMEM. */
 strads_err cli_log_open(const char *path, struct sti_watch *watch,
-                        cli_log *log);
+                        struct sti_publisher *publisher, cli_log *log);
 void cli_log_begin(cli_log *log, const cli_log_start *start);
 /* Logs a report. The page gets at most 50 of them a second. */
 void cli_log_round(cli_log *log, const strads_progress *progress);
@@ -49,8 +51,8 @@ void cli_log_end(cli_log *log, const char *reason,
  * cli_log_end_line ends it. There must be a log. */
 cli_json cli_log_line(const cli_log *log, const char *event);
 void cli_log_end_line(cli_log *log, cli_json *j);
-/* Closes the log, but not the page. STRADS_EIO: a line did not reach the
- * file. */
+/* Closes the log, but not the page and the publisher. STRADS_EIO: a line did
+ * not reach the file. */
 strads_err cli_log_close(cli_log *log);
 
 #endif

@@ -45,6 +45,10 @@ static const strads_option file_table[] = {
              "write a JSON line per report (default: none)"),
     CLI_TEXT(cli_files, http, "http", "HOST:PORT",
              "serve a page to watch the run (default: none)"),
+    STRADS_OPTION(STRING, cli_files, publish, "publish", "URL",
+                  "publish the log's lines there by nng: ipc:///PATH or "
+                  "tcp://127.0.0.1:PORT (default: no)",
+                  .rare = true),
     STRADS_OPTION(STRING, cli_files, start, "start", "MODEL",
                   "start from a model's values (default: from 0)",
                   .rare = true),
@@ -393,6 +397,8 @@ static strads_err prepare_training(cli_job *j)
         CLI_TRY(cli_start_read(j));
     CLI_TRY(cli_watch_open(j->files.http, j->engine.token_file, j->files.quiet,
                            &j->watch));
+    if (j->files.publish)
+        CLI_TRY(sti_publisher_open(j->files.publish, &j->publisher));
     if (j->engine.listen)
         CLI_TRY(listen_for_nodes(j));
     CLI_TRY(read_for(j, asked));
@@ -403,7 +409,7 @@ static strads_err prepare_training(cli_job *j)
         CLI_TRY(j->train->look(j->state, j->data));
     if (j->files.start)
         CLI_TRY(cli_start_cut(j, &shape));
-    return cli_log_open(j->files.log, j->watch, &j->log);
+    return cli_log_open(j->files.log, j->watch, j->publisher, &j->log);
 }
 
 /* ---- the run ----------------------------------------------------------- */
@@ -752,6 +758,7 @@ int cli_train_main(const cli_command *command, int argc, char **argv)
     /* Closes only objects with effects outside the process: the page, the
      * program's state, the other nodes. */
     sti_watch_close(j->watch);
+    sti_publisher_close(j->publisher);
     strads_result_free(j->result);
     strads_engine_free(j->nodes);
     return code;

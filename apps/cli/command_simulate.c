@@ -663,7 +663,7 @@ static strads_err simulate_all(sim *s)
                               .many = s->workers[s->n_points - 1],
                               .read = read_simulate_data,
                               .arg = s};
-    CLI_TRY(cli_log_open(s->log_path, NULL, &s->log));
+    CLI_TRY(cli_log_open(s->log_path, NULL, NULL, &s->log));
     CLI_TRY(cli_prices_find(&costs, &s->net));
     for (uint32_t k = 0; k < s->n_points; k++) {
         CLI_TRY(simulate_point(s, k));
