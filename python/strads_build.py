@@ -388,7 +388,7 @@ typedef struct strads_lda_options {
     uint32_t sweeps, evaluate;
     const char *fit_alpha;
     bool fit_beta;
-    uint32_t burn_in;
+    uint32_t burn_in, samples;
     ...;
 } strads_lda_options;
 typedef struct strads_lda_model {
@@ -400,8 +400,15 @@ typedef struct strads_lda_model {
     uint64_t *start;
     uint32_t *topic, *count;
     strads_names *names;
+    uint32_t samples;
     ...;
 } strads_lda_model;
+typedef struct strads_lda_ending {
+    uint64_t sweeps;
+    uint32_t samples;
+    bool flat;
+} strads_lda_ending;
+strads_lda_ending strads_lda_ending_of(const strads_result *);
 typedef struct strads_lda_words {
     uint32_t n;
     const uint32_t *word, *count;

@@ -107,10 +107,44 @@ refuses 2 "m.json.npy" lda topics m.json
 printf 'nonsense' >m.json.npy
 refuses 2 "m.json.npy: has no counts" lda topics m.json
 
+# Without options the run ends when the likelihood is flat, with learned priors
+# and a model that is a mean, on any number of processes and after a resume.
+ends_flat="lda train $corpus --topics 5 --partitions 2 --seed 2"
+gives 0 $ends_flat --model flat.json --log flat.jsonl --checkpoint kept \
+    --checkpoint-every 0.2
+says err "sweeps: the likelihood of the training data is flat" \
+    "the model is the mean of 10 of them"
+same "$(member flat.json samples)" 10 "samples"
+grep '"event": "round"' flat.jsonl >rounds
+same "$(head -20 rounds | grep -o '"beta": [^,}]*' | sort -u | wc -l)" 2 \
+    "priors of the first twenty sweeps and of the next one"
+member flat.json beta | awk '{ exit !($1 > 0 && $1 != 0.01) }' ||
+    fail "beta was not learned"
+awk '{ n = $1 } END { exit !(n > 60 && n < 1000) }' \
+    <<end || fail "$(tail -1 rounds)"
+$(grep -o '"sweep": [0-9]*' rounds | tail -1 | tr -dc 0-9)
+end
+sweeps=$(grep -o '"sweep": [0-9]*' rounds | tail -1 | tr -dc 0-9)
+for stop in 70 $((sweeps - 7)); do
+    rm -rf parts
+    gives 0 $ends_flat --checkpoint parts --max-rounds $((2 * stop)) --quiet
+    gives 0 $ends_flat --resume parts --model again.json --quiet
+    cmp -s flat.json.npy again.json.npy || fail "resumed at $stop: other bits"
+done
+start first $ends_flat --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 \
+    --model again.json
+first=$child
+start second join "$(url_of first)" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+cmp -s flat.json.npy again.json.npy || fail "two processes: other bits"
+gives 0 $ends_flat --alpha 0.2 --beta 0.03 --sweeps 30 --model fixed.json --quiet
+near "$(member fixed.json beta)" 0.03 1e-12 "a fixed beta"
+
 # docs/lda.md shows the topics that its commands print.
 shown() { grep -E '^ +[0-9]+ +[0-9]+[.][0-9] % [a-z]' "$1" | sed 's/^ *//'; }
-gives 0 lda train "$corpus" --topics 12 --sweeps 300 --seed 1 --partitions 2 \
-    --evaluate 50 --model topics.json --quiet
+gives 0 lda train "$corpus" --topics 12 --partitions 2 --model topics.json --quiet
 gives 0 lda topics topics.json --vocab "$vocab" --words 8 --relevance 0.5
 shown out >printed
 shown "$STRADS_SOURCE/docs/lda.md" | cmp -s - printed ||
@@ -133,7 +167,7 @@ refuses 2 "expected fewer" lda infer pair.json two.txt --burn-in 50
 # Errors are reported before the run.
 refuses 2 "expected" lda train "$corpus" --topics 1
 refuses 2 "expected" lda train "$corpus" --topics 65536
-refuses 2 "expected" lda train "$corpus" --alpha 0
+refuses 2 "expected" lda train "$corpus" --alpha -1
 refuses 2 "no-such" lda train no-such
 refuses 2 "no-such" lda train "$corpus" --assignments no-such/folder.txt
 
@@ -163,6 +197,23 @@ for name in model.json.npy model.json given.txt; do
 done
 gives 0 lda infer model.json two.txt --output both.csv
 same "$(cut -d' ' -f1 empty.out | tr '\n' ' ')" "0 3 0 " "empty documents"
-printf '2\n2\n2\n2 1 65535\n2 2 1\n' >long.txt
-refuses 2 "document 2 has 65536 tokens" lda train long.txt --topics 2 --quiet
+
+# A document of any length is one document, in the model and in the assignments.
+for first in 65534 65535 131069 140000; do
+    printf "3\n3\n5\n1 1 2\n2 1 $first\n2 2 1\n2 3 $first\n3 3 1\n" >long.txt
+    for topics in 2 200; do
+        gives 0 lda train long.txt --topics $topics --sweeps 3 --quiet \
+            --partitions 1 --assignments long.out --model long.json
+        same "$(cut -d' ' -f1 long.out | tr '\n' ' ')" \
+            "2 $((2 * first + 1)) 1 " "lengths of documents"
+        same "$(sed -n 2p long.out | tr ' ' '\n' | grep -c '^0:')" $first \
+            "tokens of the first word"
+        same "$(member long.json documents)" 3 "documents"
+        gives 0 lda evaluate long.json long.txt --assignments long.out \
+            --sweeps 2 --burn-in 1 --format json
+    done
+done
+printf 'a\nb\na\n' >long.labels
+refuses 2 "document 2 has 280001 tokens, at most 65535 are possible with" \
+    lda train long.txt --labels long.labels --topics 2 --quiet
 finish

@@ -189,6 +189,103 @@ static void check_refused(strads_lda_options config, const char *sentence)
     strads_data_free(data);
 }
 
+/* Adds the counts of `one` to count [WORDS x topics]. */
+static void add_counts(const strads_lda_model *one, uint64_t *count)
+{
+    for (uint32_t w = 0; w < one->words; w++)
+        for (uint64_t i = one->start[w]; i < one->start[w + 1]; i++)
+            count[(size_t)w * one->topics + one->topic[i]] += one->count[i];
+}
+
+static uint64_t tokens_of_word(const strads_lda_model *m, uint32_t w)
+{
+    uint64_t n = 0;
+    for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++)
+        n += m->count[i];
+    return n;
+}
+
+/* With fixed priors the sweeps do not depend on the samples, so the oracle is
+ * the sum of shorter runs. */
+Test(lda, a_model_is_the_sum_of_its_samples)
+{
+    for (uint32_t topics = 3; topics <= 150; topics *= 7) {
+        for (uint32_t samples = 1; samples <= 4; samples++) {
+            uint64_t *count = calloc((size_t)WORDS * topics, sizeof *count);
+            strads_lda_options config = small(topics);
+            config.sweeps = 30;
+            config.samples = samples;
+            lda_fit all = train(&config, 3, 2, 5, LDA_HERE);
+            config.samples = 0;
+            const uint32_t sampled = samples < 3 ? samples : 3;
+            for (uint32_t s = 0; s < sampled; s++) {
+                config.sweeps = 30 - 5 * s;
+                lda_fit one = train(&config, 3, 1, 5, LDA_HERE);
+                cr_assert_eq(one.model->samples, 1);
+                add_counts(one.model, count);
+                lda_fit_free(&one);
+            }
+            const strads_lda_model *m = all.model;
+            cr_assert_eq(m->samples, sampled);
+            cr_assert_eq(m->tokens, all.n);
+            for (uint32_t w = 0; w < WORDS; w++)
+                for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
+                    uint64_t *c = &count[(size_t)w * topics + m->topic[i]];
+                    cr_assert_eq(*c, m->count[i]);
+                    *c = 0;
+                }
+            for (size_t i = 0; i < (size_t)WORDS * topics; i++)
+                cr_assert_eq(count[i], 0);
+            free(count);
+            lda_fit_free(&all);
+        }
+    }
+}
+
+Test(lda, a_mean_of_samples_keeps_each_words_tokens_when_it_is_continued)
+{
+    strads_lda_options config = small(7);
+    config.sweeps = 40;
+    config.samples = 4;
+    lda_fit old = train(&config, 2, 1, 3, LDA_HERE);
+    char path[LDA_PATH_SIZE];
+    lda_keep_model(old.model, path);
+    config.from = path;
+    config.samples = 0;
+    lda_fit new = train(&config, 2, 1, 4, LDA_HERE);
+    cr_assert_eq(new.model->samples, 1);
+    cr_assert_eq(new.model->tokens, 2 * old.model->tokens);
+    for (uint32_t w = 0; w < WORDS; w++) /* both have the same documents */
+        cr_assert_eq(2 * tokens_of_word(old.model, w),
+                     4 * tokens_of_word(new.model, w));
+    lda_forget_model(path);
+    lda_fit_free(&old);
+    lda_fit_free(&new);
+}
+
+/* Without values, sweeps end when the likelihood is flat: not before the priors
+ * are learned, and the same for any number of workers. */
+Test(lda, without_options_a_run_ends_when_its_likelihood_is_flat)
+{
+    strads_lda_options config =
+        *(const strads_lda_options *)strads_program_lda.defaults;
+    config.topics = 4;
+    lda_fit one = train(&config, 3, 1, 5, LDA_HERE);
+    lda_fit two = train(&config, 3, 3, 5, LDA_HERE);
+    lda_fit simulated = train(&config, 3, 2, 5, LDA_SIMULATED);
+    expect_same_topics(&one, &two);
+    expect_same_topics(&one, &simulated);
+    cr_assert_eq(one.model->samples, 10);
+    cr_assert_neq(one.model->beta, 0.01);
+    cr_assert_neq(one.model->alpha[0], one.model->alpha[1]);
+    const double joint = lda_oracle(one.token, one.n, DOCUMENTS, WORDS, 4,
+                                    one.model->alpha, one.model->beta);
+    cr_assert_float_eq(one.log_likelihood / joint, 1, 1e-9);
+    lda_fit_free(&one);
+    lda_fit_free(&two);
+    lda_fit_free(&simulated);
+}
+
 Test(lda, options_out_of_their_range_are_refused)
 {
     strads_lda_options config = small(1);
@@ -196,8 +293,8 @@ Test(lda, options_out_of_their_range_are_refused)
     config.topics = 65536;
     check_refused(config, "topics is 65536: expected 2 to 65535");
     config = small(2);
-    config.alpha = 0;
-    check_refused(config, "alpha is 0");
+    config.alpha = -1;
+    check_refused(config, "alpha is -1");
     config = small(2);
     config.beta = -1;
     check_refused(config, "beta is -1");

@@ -55,11 +55,12 @@ static strads_err turn_round(matrix *x)
 static void fill_topic(matrix *x, uint32_t topic)
 {
     const strads_lda_model *m = x->model;
-    const double all = (double)m->total[topic] + (double)m->words * m->beta;
+    const double beta = strads_lda_beta(m);
+    const double all = (double)m->total[topic] + (double)m->words * beta;
     for (uint64_t w = 0; w < m->words; w++)
-        x->phi[w] = m->beta / all;
+        x->phi[w] = beta / all;
     for (uint64_t i = x->start[topic]; i < x->start[topic + 1]; i++)
-        x->phi[x->word[i]] = (x->count[i] + m->beta) / all;
+        x->phi[x->word[i]] = (x->count[i] + beta) / all;
 }
 
 /* Only the CSV header lists the words. */
@@ -159,7 +160,7 @@ static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
     char buffer[CLI_NAME_SIZE];
     (void)fprintf(out, "%4" PRIu32 " %5.1f %%", topic,
                   100 * (double)t->model->total[topic] /
-                      (double)t->model->tokens);
+                      strads_lda_mass(t->model));
     for (uint32_t i = 0; i < words_found(word, t->words); i++)
         (void)fprintf(out, " %s", word_name(t->model, word[i], buffer));
     (void)fputc('\n', out);
@@ -261,7 +262,7 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
         cli_json_open(&j, NULL, '{');
         cli_json_count(&j, "topic", k);
         cli_json_number(&j, "weight",
-                        (double)model->total[k] / (double)model->tokens);
+                        (double)model->total[k] / strads_lda_mass(model));
         cli_json_open(&j, "words", '[');
         put_words(model, word + (size_t)k * WORDS, WORDS, &j);
         cli_json_close(&j, ']');
@@ -516,7 +517,7 @@ static strads_err put_label_topics(void *state, FILE *out)
                        strads_names_at(m->labels, (uint32_t)(i / m->topics)));
         cli_table_count(&t, k);
         cli_table_number(&t, m->weight[i]);
-        cli_table_number(&t, (double)m->total[k] / (double)m->tokens);
+        cli_table_number(&t, (double)m->total[k] / strads_lda_mass(m));
     }
     return STRADS_OK;
 }
@@ -818,7 +819,7 @@ static void put_topics_text(const evaluation *e, FILE *out)
     for (uint32_t k = 0; k < m->topics; k++) {
         const uint32_t *top = e->top + (size_t)k * e->words;
         (void)fprintf(out, "%5" PRIu32 " %5.1f %% %9s %8s ", k,
-                      100 * (double)m->total[k] / (double)m->tokens,
+                      100 * (double)m->total[k] / strads_lda_mass(m),
                       figure(e->umass[k], 2, umass),
                       figure(e->npmi[k], 4, npmi));
         for (uint32_t i = 0; i < words_found(top, e->words); i++) {

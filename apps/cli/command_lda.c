@@ -114,10 +114,26 @@ static strads_err log_topics(void *state, cli_log *log)
     return f->model ? cli_lda_tell(f->model, log) : STRADS_OK;
 }
 
+static void tell_ending(const cli_trained *trained)
+{
+    const strads_lda_ending end = strads_lda_ending_of(trained->result);
+    char mean[64] = "";
+    if (end.samples > 1) {
+        (void)snprintf(mean, sizeof mean,
+                       "; the model is the mean of %" PRIu32 " of them",
+                       end.samples);
+    }
+    cli_say(trained->quiet, "%" PRIu64 " sweep%s%s%s", end.sweeps,
+            end.sweeps == 1 ? "" : "s",
+            end.flat ? ": the likelihood of the training data is flat" : "",
+            mean);
+}
+
 static strads_err finish_lda(void *state, const cli_trained *trained)
 {
     const lda_files *f = state;
     tell_words(f, trained);
+    tell_ending(trained);
     return f->assignments
                ? strads_lda_assignments_write(trained->result, f->assignments)
                : STRADS_OK;

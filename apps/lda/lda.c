@@ -19,23 +19,29 @@ const strads_option lda_option_table[] = {
     STRADS_OPTION(U32, strads_lda_options, topics, "topics", "K",
                   "topics, 2 .. 65535 (default: 100)", .min = 2, .max = 65535),
     STRADS_OPTION(F64, strads_lda_options, alpha, "alpha", "A",
-                  "prior of a document's topics (default: 0.1)", .min = 1e-9,
+                  "prior of a document's topics (0: learned)", .min = 0,
                   .max = 1e6),
     STRADS_OPTION(F64, strads_lda_options, beta, "beta", "B",
-                  "prior of a topic's words (default: 0.01)", .min = 1e-9,
+                  "prior of a topic's words (0: learned)", .min = 0,
                   .max = 1e6),
     STRADS_OPTION(U32, strads_lda_options, sweeps, "sweeps", "N",
-                  "draws of every token (default: 100)", .min = 1, .max = 1e9),
+                  "draws of every token (0: until the likelihood is flat, at "
+                  "most 1000)",
+                  .min = 0, .max = 1e9),
+    STRADS_OPTION(U32, strads_lda_options, samples, "samples", "N",
+                  "sweeps that the model averages (default: 10)", .min = 1,
+                  .max = 1000),
     STRADS_OPTION(U32, strads_lda_options, evaluate, "evaluate", "N",
                   "sweeps from report to report (default: 1)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, fit_alpha, "fit-alpha", "HOW",
-                  "learn it: no, symmetric or asymmetric (default: no)",
+                  "learn it: no, symmetric or asymmetric (default: "
+                  "asymmetric; no with --alpha)",
                   .choices = "no|symmetric|asymmetric"),
     STRADS_OPTION(BOOL, strads_lda_options, fit_beta, "fit-beta", NULL,
-                  "learn beta, too (default: no)"),
+                  "learn beta even with --beta, from there (default: no)"),
     STRADS_OPTION(U32, strads_lda_options, burn_in, "burn-in", "N",
-                  "sweeps before priors are learned (default: 10)", .min = 1,
+                  "sweeps before priors are learned (default: 20)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, from, "from", "MODEL",
                   "continue from its counts, with new documents (none)"),
@@ -57,12 +63,9 @@ const strads_option lda_option_table[] = {
 
 const strads_lda_options lda_defaults = {
     .topics = 100,
-    .alpha = 0.1,
-    .beta = 0.01,
-    .sweeps = 100,
     .evaluate = 1,
-    .fit_alpha = "no",
-    .burn_in = 10,
+    .burn_in = 20,
+    .samples = 10,
     .margin = 64,
     .loss_weight = 1,
 };
@@ -78,12 +81,12 @@ static strads_err options_check(const strads_lda_options *o)
 {
     if (o->topics < 2 || o->topics > 65535)
         return refuse_option("topics", o->topics, "2 to 65535");
-    if (!(o->alpha > 0 && o->alpha <= 1e6))
-        return refuse_option("alpha", o->alpha, "a number above 0, up to 1e6");
-    if (!(o->beta > 0 && o->beta <= 1e6))
-        return refuse_option("beta", o->beta, "a number above 0, up to 1e6");
-    if (o->sweeps == 0 || o->evaluate == 0)
-        return refuse_option(o->sweeps ? "evaluate" : "sweeps", 0, "1 or more");
+    if (!(o->alpha >= 0 && o->alpha <= 1e6))
+        return refuse_option("alpha", o->alpha, "a number from 0 to 1e6");
+    if (!(o->beta >= 0 && o->beta <= 1e6))
+        return refuse_option("beta", o->beta, "a number from 0 to 1e6");
+    if (o->evaluate == 0)
+        return refuse_option("evaluate", 0, "1 or more");
     if (!(o->hold_out >= 0 && o->hold_out < 1))
         return refuse_option("hold-out", o->hold_out,
                              "a share from 0, below 1");
@@ -98,14 +101,41 @@ static strads_err options_check(const strads_lda_options *o)
                : STRADS_OK;
 }
 
-bool lda_fits_alpha(const strads_lda_options *o)
+/* Whether priors and sweeps without a value are decided by the data. */
+static bool is_free(const strads_lda_options *o)
 {
-    return o->fit_alpha && strcmp(o->fit_alpha, "no") != 0;
+    return !o->network && !o->labels;
 }
 
-bool lda_is_evaluated(const strads_lda_options *o, uint64_t sweep)
+double lda_alpha(const strads_lda_options *o)
 {
-    return sweep % o->evaluate == 0 || sweep == o->sweeps;
+    return o->alpha > 0 ? o->alpha : 0.1;
+}
+
+double lda_beta(const strads_lda_options *o)
+{
+    return o->beta > 0 ? o->beta : 0.01;
+}
+
+bool lda_fits_alpha(const strads_lda_options *o)
+{
+    return o->fit_alpha ? strcmp(o->fit_alpha, "no") != 0
+                        : is_free(o) && !o->from && o->alpha == 0;
+}
+
+bool lda_fits_beta(const strads_lda_options *o)
+{
+    return o->fit_beta || (is_free(o) && !o->from && o->beta == 0);
+}
+
+uint32_t lda_sweeps(const strads_lda_options *o)
+{
+    return o->sweeps || is_free(o) ? o->sweeps : 100;
+}
+
+uint32_t lda_samples(const strads_lda_options *o)
+{
+    return o->samples && is_free(o) ? o->samples : 1;
 }
 
 /* ---- the program --------------------------------------------------------- */
@@ -193,6 +223,7 @@ static void lda_end(void *state)
             (void)fclose(s->assignments[p]);
     free(s->assignments);
     free(s->counts.at);
+    free(s->sum.at);
     strads_cut_free(s->cut);
     lda_prior_free(&s->prior);
     strads_lda_model_free(s->model);
@@ -281,6 +312,26 @@ static strads_err lda_begin(const void *config, const strads_data *data,
 
 /* ---- schedule ------------------------------------------------------------ */
 
+/* Counts are 32 bits wide, and so are their sums. */
+static uint32_t samples_of(const lda_state *s,
+                           const strads_lda_options *options)
+{
+    const double tokens = s->tokens + (double)(s->base ? s->base->tokens : 0);
+
+    return tokens * options->samples <= UINT32_MAX ? lda_samples(options) : 1;
+}
+
+/* Whether the counts of this sweep, which is not the last one, are sampled. */
+static bool is_sampled(const lda_state *s, const strads_lda_options *options)
+{
+    const uint64_t left = s->prior.last - s->sweep;
+
+    return s->prior.last > s->sweep &&
+           (s->prior.flat || 2 * s->sweep > s->prior.last) &&
+           left % LDA_SAMPLE_SWEEPS == 0 &&
+           left / LDA_SAMPLE_SWEEPS < samples_of(s, options);
+}
+
 static strads_err lda_schedule(strads_turn *turn)
 {
     const strads_lda_options *options = turn->config;
@@ -302,23 +353,57 @@ static strads_err lda_schedule(strads_turn *turn)
         return strads_turn_dispatch(turn, LDA_CLASSIFY, s->classifier.classes,
                                     s->class_block);
     }
-    if (s->evaluated < s->sweep && lda_is_evaluated(options, s->sweep)) {
+    if (s->evaluated < s->sweep &&
+        lda_is_evaluated(options, &s->prior, s->sweep)) {
         s->evaluated = s->sweep;
         return strads_turn_all(turn, LDA_EVALUATE);
     }
-    if (s->sweep < options->sweeps && !turn->ends) {
-        s->sweep++;
-        s->began = wall_now();
-        return strads_turn_dispatch(turn, LDA_SAMPLE, s->cut->blocks,
-                                    s->cut->block);
-    }
+    const bool ends =
+        turn->ends || (s->prior.last > 0 && s->sweep >= s->prior.last);
     s->gathers = true;
-    if (!s->all_gathered && s->sweep > 0)
+    if (ends && !s->all_gathered && s->sweep > 0)
         return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->gather_block);
-    return strads_turn_stop(turn);
+    if (ends)
+        return strads_turn_stop(turn);
+    if (s->sampled < s->sweep && is_sampled(s, options))
+        return strads_turn_dispatch(turn, LDA_COLLECT, 1, &s->gather_block);
+    s->gathers = false;
+    s->sweep++;
+    s->began = wall_now();
+    return strads_turn_dispatch(turn, LDA_SAMPLE, s->cut->blocks,
+                                s->cut->block);
 }
 
 /* ---- checkpoints: between two phases, until the model is gathered -------- */
+
+static bool are_counts(const lda_state *s, const lda_stream *x)
+{
+    for (size_t i = 0; i < x->n; i += 3) {
+        const uint32_t *at = x->at + i;
+        if (at[0] >= s->words || at[1] >= s->prior.topics ||
+            (i > 0 && (at[-3] > at[0] || (at[-3] == at[0] && at[-2] >= at[1]))))
+            return false;
+    }
+    return x->n % 3 == 0;
+}
+
+static void pass_samples(strads_walk *w, lda_state *s)
+{
+    uint64_t n = s->sum.n;
+
+    strads_walk_pass(w, &s->sampled, sizeof s->sampled);
+    strads_walk_pass(w, &s->samples, sizeof s->samples);
+    strads_walk_pass(w, &n, sizeof n);
+    if (!w->out && !w->is_short && n > 0) {
+        w->is_short = n > (uint64_t)(w->end - w->from) / sizeof *s->sum.at;
+        s->sum.at = w->is_short ? NULL : malloc(n * sizeof *s->sum.at);
+        s->sum.n = s->sum.capacity = s->sum.at ? n : 0;
+        w->is_short = !s->sum.at;
+    }
+    strads_walk_pass(w, s->sum.at, s->sum.n * sizeof *s->sum.at);
+    if (!w->out && !w->is_short)
+        w->is_short = !are_counts(s, &s->sum);
+}
 
 static void pass_state(strads_walk *w, lda_state *s)
 {
@@ -336,6 +421,7 @@ static void pass_state(strads_walk *w, lda_state *s)
     strads_walk_pass(w, &s->classified, sizeof s->classified);
     lda_prior_pass(w, &s->prior);
     lda_classifier_pass(w, &s->classifier);
+    pass_samples(w, s);
 }
 
 static strads_err lda_pack_state(const void *state, strads_bytes *out)
@@ -401,7 +487,7 @@ static strads_err commit_classes(strads_commit *commit)
 
     lda_classifier_learn(&s->classifier,
                          (uint32_t)(commit->block.id - s->gather_block.id - 1),
-                         commit->seed, s->sweep, options->sweeps,
+                         commit->seed, s->sweep, lda_sweeps(options),
                          commit->partial);
     s->cpu_seconds += commit->partial[lda_moments(options)];
     return STRADS_OK;
@@ -490,6 +576,14 @@ static const strads_phase lda_phases[] = {
                     .partial = gather_partial,
                     .update = lda_send_piece,
                     .aggregate = lda_gathered},
+    [LDA_COLLECT] = {.name = "collect",
+                     .to = STRADS_TO_ALL,
+                     .merge = STRADS_MERGE_CONCAT,
+                     .when = STRADS_WHEN_CALLED,
+                     .ignores_values = true,
+                     .partial = gather_partial,
+                     .update = lda_send_piece,
+                     .aggregate = lda_gathered},
     [LDA_BASE] = {.name = "base",
                   .to = STRADS_TO_NOBODY,
                   .when = STRADS_WHEN_CALLED,

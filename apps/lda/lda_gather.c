@@ -6,7 +6,8 @@
  * Counts are (word, topic, tokens) of the partition, words ascending. For a
  * network, the counts of its nodes as documents follow, so that the model has
  * the tokens of both ends. Tokens are sent by document: N, the words, two
- * topics to a number. The coordinator writes them to temporary files, because
+ * topics to a number; N is marked if the document is not the last one of its
+ * row. The coordinator writes them to temporary files, because
  * they are as large as the data. */
 #include "lda_parts.h"
 
@@ -142,7 +143,10 @@ static uint32_t send_tokens(lda_local *l, uint64_t words, uint32_t *out,
         if (d == l->turned)
             sort_by_document(l, words);
         const uint64_t from = l->document_start[d];
-        out[at] = n;
+        while (l->part && l->part[l->sent_row + 1] <= d)
+            l->sent_row++;
+        const bool goes_on = l->part && d + 1 < l->part[l->sent_row + 1];
+        out[at] = n | (goes_on ? LDA_GOES_ON : 0);
         memcpy(out + at + 1, l->by_document + from, n * sizeof *out);
         if (n)
             out[at + n + halves] = 0;
@@ -153,13 +157,18 @@ static uint32_t send_tokens(lda_local *l, uint64_t words, uint32_t *out,
     return at;
 }
 
+void lda_restart_sending(lda_local *l)
+{
+    l->sent_word = l->sent_document = l->sent_row = 0;
+}
+
 strads_err lda_send_piece(strads_task *task)
 {
     const strads_lda_options *options = task->config;
     lda_local *l = task->local;
     uint32_t *out = (uint32_t *)(void *)task->partial;
     const uint64_t words = task->share->by_col.lines;
-    const bool keeps = options->keep_assignments;
+    const bool keeps = options->keep_assignments && task->phase == LDA_GATHER;
     strads_err err = STRADS_OK;
 
     if (keeps && !l->by_document)
@@ -261,8 +270,8 @@ static uint32_t *order_counts(const uint32_t *from, uint64_t n, size_t field,
     return out;
 }
 
-/* Merges the partitions' counts: sorts by topic, then by word, so that equal
- * pairs are adjacent. At most two copies exist at once. */
+/* Sorts counts by topic, then by word, so that equal pairs are adjacent. At
+ * most two copies exist at once. */
 static strads_err sort_counts(lda_stream *counts, uint32_t topics,
                               uint64_t words)
 {
@@ -280,24 +289,35 @@ static strads_err sort_counts(lda_stream *counts, uint32_t topics,
     return STRADS_OK;
 }
 
-static void fill_counts(strads_lda_model *m, const uint32_t *sorted, uint64_t n)
+static void merge_equal(lda_stream *sorted)
 {
-    uint64_t pairs = 0;
-    const uint32_t *last = NULL;
+    uint32_t *to = NULL;
+    size_t n = 0;
 
-    for (uint64_t i = 0; i < n; i++) {
-        const uint32_t *x = sorted + 3 * i;
-        if (last && last[0] == x[0] && last[1] == x[1]) {
-            m->count[pairs - 1] += x[2];
-        } else {
-            m->topic[pairs] = x[1];
-            m->count[pairs++] = x[2];
-            m->start[x[0] + 1] = pairs;
+    for (size_t i = 0; i < sorted->n; i += 3) {
+        const uint32_t *x = sorted->at + i;
+        if (to && to[0] == x[0] && to[1] == x[1]) {
+            to[2] += x[2];
+            continue;
         }
+        to = sorted->at + n;
+        memmove(to, x, 3 * sizeof *x);
+        n += 3;
+    }
+    sorted->n = n;
+}
+
+static void fill_counts(strads_lda_model *m, const lda_stream *sum)
+{
+    for (size_t i = 0; i < sum->n / 3; i++) {
+        const uint32_t *x = sum->at + 3 * i;
+        m->topic[i] = x[1];
+        m->count[i] = x[2];
+        m->start[x[0] + 1] = i + 1;
         m->total[x[1]] += x[2];
         m->tokens += x[2];
-        last = x;
     }
+    m->tokens /= m->samples;
     for (uint64_t w = 0; w < m->words; w++)
         if (m->start[w + 1] < m->start[w])
             m->start[w + 1] = m->start[w];
@@ -319,33 +339,63 @@ static strads_err keep_base(lda_state *s)
 }
 
 /* Checks that the counts of the tokens match the run's totals. */
-static strads_err check_totals(const strads_lda_model *m, const double *total,
+static strads_err check_totals(const lda_state *s, const double *total,
                                double ends)
 {
-    for (uint32_t k = 0; k < m->topics; k++) {
-        if ((double)m->total[k] != ends * total[k])
-            return strads_fail(STRADS_EPROGRAM,
-                               "topic %u has %" PRIu64
-                               " tokens, but %.0f were counted: this is an "
-                               "error of the program",
-                               k, m->total[k], ends * total[k]);
+    const uint32_t topics = s->prior.topics;
+    uint64_t *counted = calloc((size_t)topics + 1, sizeof *counted);
+    strads_err err = STRADS_OK;
+
+    if (!counted)
+        return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
+    for (size_t i = 0; i < s->counts.n; i += 3)
+        counted[s->counts.at[i + 1]] += s->counts.at[i + 2];
+    for (uint32_t k = 0; k < topics && !err; k++) {
+        if ((double)counted[k] != ends * total[k])
+            err = strads_fail(STRADS_EPROGRAM,
+                              "topic %u has %" PRIu64
+                              " tokens, but %.0f were counted: this is an "
+                              "error of the program",
+                              k, counted[k], ends * total[k]);
     }
+    free(counted);
+    return err;
+}
+
+/* Adds the counts of the current sweep to those of earlier samples. */
+static strads_err add_sample(lda_state *s, const double *total,
+                             const strads_lda_options *options)
+{
+    strads_err err = keep_base(s);
+
+    if (!err)
+        err = check_totals(s, total, options->network ? 2 : 1);
+    if (!err)
+        err = keep_stream(&s->counts, s->sum.at, s->sum.n);
+    free(s->sum.at);
+    s->sum = (lda_stream){0};
+    if (!err)
+        err = sort_counts(&s->counts, s->prior.topics, s->words);
+    if (err)
+        return err;
+    merge_equal(&s->counts);
+    s->sum = s->counts;
+    s->counts = (lda_stream){0};
+    s->sampled = s->sweep;
+    s->samples++;
     return STRADS_OK;
 }
 
-static strads_err make_model(lda_state *s, const double *total,
-                             const strads_lda_options *options)
+static strads_err make_model(lda_state *s, const strads_lda_options *options)
 {
     const uint32_t topics = s->prior.topics;
-    const uint64_t n = s->counts.n / 3;
-    strads_err err = sort_counts(&s->counts, topics, s->words);
+    strads_err err = lda_model_new(topics, s->words, s->sum.n / 3, &s->model);
 
-    if (!err)
-        err = lda_model_new(topics, s->words, n, &s->model);
     if (!err) {
-        fill_counts(s->model, s->counts.at, n);
-        free(s->counts.at);
-        s->counts = (lda_stream){0};
+        s->model->samples = s->samples;
+        fill_counts(s->model, &s->sum);
+        free(s->sum.at);
+        s->sum = (lda_stream){0};
         memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
         s->model->beta = s->prior.beta;
         s->model->network = options->network;
@@ -353,8 +403,7 @@ static strads_err make_model(lda_state *s, const double *total,
         s->model->documents = s->documents + (s->base ? s->base->documents : 0);
         s->model->log_likelihood =
             s->evaluated == s->sweep ? s->log_likelihood : NAN;
-        err = check_totals(s->model, total, options->network ? 2 : 1);
-        if (!err && s->classifier.classes)
+        if (s->classifier.classes)
             err = lda_model_classify(s->model, s->classifier.classes,
                                      s->labels.classes, s->classifier.mean);
     }
@@ -376,25 +425,29 @@ strads_err lda_gathered(strads_commit *commit)
     lda_state *s = commit->state;
     const uint32_t *at = (const uint32_t *)(const void *)commit->partial;
     size_t left = commit->partial_bytes / sizeof *at;
+    bool all = true;
     strads_err err = STRADS_OK;
 
-    s->all_gathered = true;
     for (uint32_t p = 0; p < s->partitions && !err; p++) {
         if (!fits_piece(s, at, left))
             return strads_fail(STRADS_EPEER,
                                "a node sent invalid counts: it runs "
                                "another version or is broken");
         const size_t n = HEAD + (size_t)at[0] + at[1];
-        err = keep_stream(&s->counts, at + HEAD, at[0]);
+        if (s->sampled < s->sweep)
+            err = keep_stream(&s->counts, at + HEAD, at[0]);
         if (!err && s->assignments)
             err = write_temporary(s->assignments[p], at + HEAD + at[0], at[1]);
-        s->all_gathered = s->all_gathered && at[2];
+        all = all && at[2];
         at += n;
         left -= n;
     }
-    if (!err && s->all_gathered)
-        err = keep_base(s);
-    return err || !s->all_gathered
-               ? err
-               : make_model(s, commit->total, commit->config);
+    if (err || !all)
+        return err;
+    if (s->sampled < s->sweep)
+        err = add_sample(s, commit->total, commit->config);
+    if (err || commit->phase == LDA_COLLECT)
+        return err;
+    s->all_gathered = true;
+    return make_model(s, commit->config);
 }

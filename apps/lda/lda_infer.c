@@ -49,13 +49,13 @@ static uint64_t name_of(const strads_lda_words *words)
 
 static void fill_phi(const strads_lda_model *m, uint32_t w, double *phi)
 {
-    const double words = (double)m->words * m->beta;
+    const double beta = strads_lda_beta(m), words = (double)m->words * beta;
 
     for (uint32_t k = 0; k < m->topics; k++)
-        phi[k] = m->beta / ((double)m->total[k] + words);
+        phi[k] = beta / ((double)m->total[k] + words);
     for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
         const uint32_t k = m->topic[i];
-        phi[k] = (m->count[i] + m->beta) / ((double)m->total[k] + words);
+        phi[k] = (m->count[i] + beta) / ((double)m->total[k] + words);
     }
 }
 

@@ -88,13 +88,15 @@ double lda_rise_psi(const lda_rise *rise, uint64_t n)
 strads_err lda_prior_new(lda_prior *prior, const strads_lda_options *options)
 {
     prior->topics = options->topics;
-    prior->beta = options->beta;
-    prior->alpha_sum = options->alpha * options->topics;
+    prior->last = lda_sweeps(options);
+    prior->best = -INFINITY;
+    prior->beta = lda_beta(options);
+    prior->alpha_sum = lda_alpha(options) * options->topics;
     prior->alpha = calloc(options->topics, sizeof(double));
     if (!prior->alpha)
         return strads_fail(STRADS_ENOMEM, "no memory left for the priors");
     for (uint32_t k = 0; k < options->topics; k++)
-        prior->alpha[k] = options->alpha;
+        prior->alpha[k] = lda_alpha(options);
     return STRADS_OK;
 }
 
@@ -106,6 +108,16 @@ void lda_prior_free(lda_prior *prior)
 
 void lda_prior_pass(strads_walk *w, lda_prior *prior)
 {
+    uint64_t last = prior->last;
+
+    strads_walk_pass(w, &last, sizeof last);
+    if (!w->out && prior->last == 0)
+        prior->last = last;
+    strads_walk_pass(w, &prior->flat, sizeof prior->flat);
+    strads_walk_pass(w, &prior->sum, sizeof prior->sum);
+    strads_walk_pass(w, &prior->best, sizeof prior->best);
+    strads_walk_pass(w, &prior->reports, sizeof prior->reports);
+    strads_walk_pass(w, &prior->stale, sizeof prior->stale);
     strads_walk_pass(w, &prior->sweep, sizeof prior->sweep);
     strads_walk_pass(w, &prior->beta, sizeof prior->beta);
     strads_walk_pass(w, &prior->alpha_sum, sizeof prior->alpha_sum);
@@ -142,17 +154,58 @@ static void learn_alpha(lda_prior *prior, bool even, const double *sums)
     }
 }
 
+bool lda_is_evaluated(const strads_lda_options *options, const lda_prior *prior,
+                      uint64_t sweep)
+{
+    return sweep % options->evaluate == 0 || sweep == prior->last;
+}
+
+/* Ends the run if the mean log-likelihood of a window of sweeps has not risen
+ * by RISE nats per token above the best earlier one for PATIENCE windows.
+ * Samples follow the last window. */
+static void find_end(lda_prior *prior, const strads_lda_options *options,
+                     double log_likelihood)
+{
+    enum { WINDOW = 10, PATIENCE = 2 };
+    static const double RISE = 5e-3;
+    const uint64_t tail = (uint64_t)LDA_SAMPLE_SWEEPS * lda_samples(options);
+
+    prior->sum += log_likelihood;
+    prior->reports++;
+    if (prior->sweep >= STRADS_LDA_SWEEPS - tail) {
+        prior->last = prior->sweep + tail;
+        return;
+    }
+    if (prior->sweep / WINDOW == (prior->sweep - options->evaluate) / WINDOW)
+        return;
+    const double mean = prior->sum / prior->reports;
+    prior->stale = mean < prior->best + RISE ? prior->stale + 1 : 0;
+    prior->best = fmax(prior->best, mean);
+    prior->sum = prior->reports = 0;
+    prior->flat = prior->stale == PATIENCE;
+    if (prior->flat)
+        prior->last = prior->sweep + tail;
+}
+
 void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
                      uint64_t words, const double *sums)
 {
     do
         prior->sweep++;
-    while (!lda_is_evaluated(options, prior->sweep));
-    if (prior->sweep < options->burn_in || prior->sweep >= options->sweeps)
+    while (!lda_is_evaluated(options, prior, prior->sweep));
+    if (prior->last == 0 && sums[LDA_TOKENS] > 0)
+        find_end(prior, options,
+                 (sums[LDA_LOG_DOCUMENTS] + sums[LDA_LOG_WORDS] +
+                  sums[LDA_LOG_TOTALS]) /
+                     sums[LDA_TOKENS]);
+    if (prior->sweep < options->burn_in || prior->sweep == prior->last)
         return;
     if (lda_fits_alpha(options))
-        learn_alpha(prior, strcmp(options->fit_alpha, "symmetric") == 0, sums);
-    if (options->fit_beta)
+        learn_alpha(prior,
+                    options->fit_alpha &&
+                        strcmp(options->fit_alpha, "symmetric") == 0,
+                    sums);
+    if (lda_fits_beta(options))
         prior->beta = clamp_step(prior->beta, sums[LDA_PSI_WORDS],
                                  (double)words * sums[LDA_PSI_TOTALS]);
 }

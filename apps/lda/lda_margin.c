@@ -522,7 +522,7 @@ strads_err lda_classify(strads_task *task)
     lda_classifier_learn(&l->margin->c,
                          (uint32_t)(task->block.id - task->shape->blocks - 1),
                          task->seed, l->visits / task->shape->blocks,
-                         options->sweeps, task->partial);
+                         lda_sweeps(options), task->partial);
     return STRADS_OK;
 }
 

@@ -168,6 +168,8 @@ static json_t *describe_model(const strads_lda_model *m, json_t *options)
     bad |= put_integer(all, "words", m->words);
     bad |= put_integer(all, "documents", m->documents);
     bad |= put_integer(all, "tokens", m->tokens);
+    if (m->samples > 1)
+        bad |= put_integer(all, "samples", m->samples);
     bad |= json_object_set_new(all, "beta", json_real(m->beta));
     if (!isnan(m->log_likelihood))
         bad |= json_object_set_new(all, "log-likelihood",
@@ -277,7 +279,7 @@ static strads_err read_arrays(const char *path, const json_t *alpha,
 }
 
 typedef struct head {
-    json_int_t version, topics, words, documents, tokens, seed;
+    json_int_t version, topics, words, documents, tokens, samples, seed;
     double beta, log_likelihood, hold_out; /* hold_out < 0: no network */
     json_t *alpha, *total, *names;
     json_t *labels, *weights; /* of a classifier, or NULL */
@@ -294,16 +296,17 @@ static strads_err take_head(const char *path, json_t *all, head *h)
         return fail_broken(path, "is no topic model: \"format\" is not "
                                  "\"strads-lda-model\"");
     if (json_unpack_ex(all, &why, JSON_STRICT,
-                       "{s:s,s:I,s:I,s:I,s:I,s:I,s:F,s?F,s:o,s:o,s:o,s?o,"
+                       "{s:s,s:I,s:I,s:I,s:I,s:I,s?I,s:F,s?F,s:o,s:o,s:o,s?o,"
                        "s?{s:F,s:I},s?{s:o,s:o}}",
                        "format", &format, "version", &h->version, "topics",
                        &h->topics, "words", &h->words, "documents",
-                       &h->documents, "tokens", &h->tokens, "beta", &h->beta,
-                       "log-likelihood", &h->log_likelihood, "options",
-                       &options, "alpha", &h->alpha, "topic-tokens", &h->total,
-                       "vocabulary", &h->names, "network", "hold-out",
-                       &h->hold_out, "seed", &h->seed, "classifier", "labels",
-                       &h->labels, "weights", &h->weights) != 0)
+                       &h->documents, "tokens", &h->tokens, "samples",
+                       &h->samples, "beta", &h->beta, "log-likelihood",
+                       &h->log_likelihood, "options", &options, "alpha",
+                       &h->alpha, "topic-tokens", &h->total, "vocabulary",
+                       &h->names, "network", "hold-out", &h->hold_out, "seed",
+                       &h->seed, "classifier", "labels", &h->labels, "weights",
+                       &h->weights) != 0)
         return fail_broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
@@ -311,7 +314,8 @@ static strads_err take_head(const char *path, json_t *all, head *h)
                            (int)h->version, VERSION);
     if (h->topics < 2 || h->topics > 65535 || h->words < 1 ||
         h->words > (json_int_t)UINT32_MAX - 2 || h->documents < 0 ||
-        h->tokens < 0 || !(h->beta > 0 && h->beta <= 1e6))
+        h->tokens < 0 || h->samples < 1 || h->samples > UINT32_MAX ||
+        !(h->beta > 0 && h->beta <= 1e6))
         return fail_broken(path, "a number is out of its range");
     return STRADS_OK;
 }
@@ -425,7 +429,7 @@ static strads_err read_counts(const char *path, const head *h,
     FILE *file = fopen(counts, "re");
     strads_err err =
         file ? read_npy_head(counts, file, &rows) : fail_to(counts, "read");
-    if (!err && rows > (uint64_t)h->tokens)
+    if (!err && rows > (double)h->tokens * (double)h->samples)
         err = fail_broken(counts, "has more counts than there are tokens");
     if (!err)
         err = lda_model_new((uint32_t)h->topics, (uint64_t)h->words, rows, out);
@@ -442,7 +446,7 @@ static strads_err read_counts(const char *path, const head *h,
 strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
 {
     json_error_t why;
-    head h = {.log_likelihood = NAN, .hold_out = -1};
+    head h = {.samples = 1, .log_likelihood = NAN, .hold_out = -1};
     strads_lda_model *m = NULL;
     FILE *file = fopen(path, "re");
 
@@ -471,6 +475,7 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     }
     m->documents = (uint64_t)h.documents;
     m->tokens = (uint64_t)h.tokens;
+    m->samples = (uint32_t)h.samples;
     m->beta = h.beta;
     m->log_likelihood = h.log_likelihood;
     m->network = h.hold_out >= 0;
@@ -536,6 +541,7 @@ strads_err strads_lda_model_from_result(const strads_result *result,
         return err;
     m->documents = from->documents;
     m->tokens = from->tokens;
+    m->samples = from->samples;
     m->beta = from->beta;
     m->log_likelihood = from->log_likelihood;
     m->network = from->network;
@@ -555,33 +561,114 @@ strads_err strads_lda_model_from_result(const strads_result *result,
     return STRADS_OK;
 }
 
+strads_lda_ending strads_lda_ending_of(const strads_result *result)
+{
+    const lda_state *s = strads_result_state(result);
+
+    return (strads_lda_ending){.sweeps = s->sweep,
+                               .samples = s->samples,
+                               .flat =
+                                   s->prior.flat && s->sweep == s->prior.last};
+}
+
+/* ---- one sample ---------------------------------------------------------- */
+
+/* Divides a word's counts by the number of samples. Those with the largest
+ * remainders are rounded up, so that the word keeps its number of tokens. */
+static void round_word(strads_lda_model *m, uint64_t begin, uint64_t end)
+{
+    uint64_t left = 0;
+
+    for (uint64_t i = begin; i < end; i++)
+        left += m->count[i] % m->samples;
+    left /= m->samples;
+    for (uint32_t r = m->samples - 1; left > 0; r--)
+        for (uint64_t i = begin; i < end && left > 0; i++)
+            if (m->count[i] % m->samples == r) {
+                m->count[i] += m->samples - r;
+                left--;
+            }
+    for (uint64_t i = begin; i < end; i++)
+        m->count[i] /= m->samples;
+}
+
+void lda_model_round(strads_lda_model *m)
+{
+    uint64_t to = 0, begin = 0;
+
+    memset(m->total, 0, m->topics * sizeof *m->total);
+    for (uint64_t w = 0; w < m->words; w++) {
+        const uint64_t end = m->start[w + 1];
+        round_word(m, begin, end);
+        for (uint64_t i = begin; i < end; i++) {
+            if (m->count[i] == 0)
+                continue;
+            m->topic[to] = m->topic[i];
+            m->count[to++] = m->count[i];
+            m->total[m->topic[i]] += m->count[i];
+        }
+        m->start[w + 1] = to;
+        begin = end;
+    }
+    m->samples = 1;
+}
+
 /* ---- assignments ------------------------------------------------------- */
 
-static void write_document(FILE *file, const uint32_t *words, uint32_t n)
+static void write_tokens(FILE *file, const uint32_t *words, uint32_t n)
 {
     const uint16_t *topic = (const uint16_t *)(const void *)(words + n);
 
-    (void)fprintf(file, "%" PRIu32, n);
     for (uint32_t i = 0; i < n; i++)
         (void)fprintf(file, " %" PRIu32 ":%u", words[i], topic[i]);
-    (void)fputc('\n', file);
+}
+
+/* Counts the tokens of the row that starts here, and returns there. */
+static bool count_row(FILE *aside, uint64_t *tokens)
+{
+    const off_t at = ftello(aside);
+    uint32_t n = LDA_GOES_ON;
+    bool good = at >= 0;
+
+    *tokens = 0;
+    while (good && n & LDA_GOES_ON) {
+        good = fread(&n, sizeof n, 1, aside) == 1;
+        const uint32_t own = n & ~LDA_GOES_ON;
+        *tokens += own;
+        good = good &&
+               fseeko(aside, (off_t)sizeof n * (off_t)(own + (own + 1) / 2),
+                      SEEK_CUR) == 0;
+    }
+    return good && fseeko(aside, at, SEEK_SET) == 0;
 }
 
 /* Copies a partition's documents from their temporary file. */
 static strads_err write_aside(FILE *file, FILE *aside)
 {
     enum { MOST = 65536 * 3 / 2 }; /* of a document */
-    uint32_t *words = malloc(MOST * sizeof *words), n;
+    uint32_t *words = malloc(MOST * sizeof *words), n = 0;
+    uint64_t row;
 
     if (!words)
         return strads_fail(STRADS_ENOMEM, "no memory left for a document");
     bool good = fseek(aside, 0, SEEK_SET) == 0;
+    bool begins = true;
     while (good && fread(&n, sizeof n, 1, aside) == 1) {
-        const size_t numbers = (size_t)n + (n + 1) / 2;
-        good = numbers <= MOST &&
+        const uint32_t own = n & ~LDA_GOES_ON;
+        const size_t numbers = (size_t)own + (own + 1) / 2;
+        row = own;
+        if (begins && own != n)
+            good = fseeko(aside, -(off_t)sizeof n, SEEK_CUR) == 0 &&
+                   count_row(aside, &row) && fread(&n, sizeof n, 1, aside) == 1;
+        if (begins && good)
+            (void)fprintf(file, "%" PRIu64, row);
+        good = good && numbers <= MOST &&
                fread(words, sizeof *words, numbers, aside) == numbers;
+        begins = own == n;
         if (good)
-            write_document(file, words, n);
+            write_tokens(file, words, own);
+        if (begins)
+            (void)fputc('\n', file);
     }
     good = good && !ferror(aside);
     free(words);

@@ -12,8 +12,9 @@
 #include <strads/network.h>
 
 enum {
-    MOST_TOKENS = 65535, /* of a document */
-    GIVE_BACK = 1 << 18, /* entries released at once */
+    MOST_TOKENS = 65535,  /* of a document; longer rows are several */
+    MOST_COUNT = 1 << 24, /* of a word in a row */
+    GIVE_BACK = 1 << 18,  /* entries released at once */
     CLASSES = 64 /* of lists, by length in lines; the last class: or more */
 };
 
@@ -45,12 +46,12 @@ static double value_of(const strads_sparse *x, uint64_t e)
 
 static strads_err check_count(double value)
 {
-    if (value >= 1 && value <= MOST_TOKENS && value == (uint32_t)value)
+    if (value >= 1 && value <= MOST_COUNT && value == (uint32_t)value)
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,
                        "a word occurs %g times in a document: expected a whole "
                        "number, 1 to %d",
-                       value, MOST_TOKENS);
+                       value, MOST_COUNT);
 }
 
 /* Whether the entry is not a token: a held-out link. */
@@ -66,7 +67,7 @@ static bool is_left_out(const strads_task *task, uint64_t w, uint64_t e)
                                 (uint32_t)w);
 }
 
-/* Splits nodes of a network into documents of bounded length. */
+/* Splits long rows into documents of bounded length. */
 static strads_err part_rows(lda_local *l, uint32_t rows)
 {
     uint64_t n = 0;
@@ -99,12 +100,12 @@ static strads_err check_lengths(lda_local *l, const strads_task *task)
     const strads_share *share = task->share;
 
     for (uint32_t d = 0; d < l->documents.n; d++) {
-        if (l->length[d] > MOST_TOKENS && options->network)
+        if (l->length[d] > MOST_TOKENS && !options->labels)
             return part_rows(l, l->documents.n);
         if (l->length[d] > MOST_TOKENS)
             return strads_fail(STRADS_ELIMIT,
                                "document %" PRIu64 " has %u tokens, at most %d "
-                               "are possible: split it",
+                               "are possible with labels: split it",
                                share->rows.begin + d + 1, l->length[d],
                                MOST_TOKENS);
     }

@@ -12,9 +12,14 @@
 
 extern const strads_option lda_option_table[];
 extern const strads_lda_options lda_defaults;
+/* The options, with defaults that depend on other options. */
+double lda_alpha(const strads_lda_options *options);
+double lda_beta(const strads_lda_options *options);
 bool lda_fits_alpha(const strads_lda_options *options);
-/* Whether a report follows this sweep, 1 .. sweeps. */
-bool lda_is_evaluated(const strads_lda_options *options, uint64_t sweep);
+bool lda_fits_beta(const strads_lda_options *options);
+/* 0: until the likelihood is flat. */
+uint32_t lda_sweeps(const strads_lda_options *options);
+uint32_t lda_samples(const strads_lda_options *options);
 
 /* ---- priors ------------------------------------------------------------ */
 
@@ -33,12 +38,19 @@ double lda_rise_log(const lda_rise *rise, uint64_t n);
 double lda_rise_psi(const lda_rise *rise, uint64_t n);
 double lda_log_gamma(double x);
 
-/* alpha and beta, equal on all partitions and the coordinator. */
+/* alpha and beta, and the end of the run, which is decided by the sums that the
+ * priors are learned from. Equal on all partitions and the coordinator. */
 typedef struct lda_prior {
     uint32_t topics;
     double *alpha; /* [topics] */
     double alpha_sum, beta;
     uint64_t sweep; /* of the last report */
+    uint64_t last;  /* the last sweep of the run; 0: not decided */
+    bool flat;      /* it was decided by the likelihood */
+    /* log p(words, topics) per token: the sum over `reports` of the current
+     * window, the highest mean of a window, and windows without a rise. */
+    double sum, best;
+    uint32_t reports, stale;
 } lda_prior;
 
 strads_err lda_prior_new(lda_prior *prior, const strads_lda_options *options);
@@ -59,6 +71,9 @@ enum {
     LDA_PSI_TOPICS = 9 /* [topics]: sum_d psi(n_dk + alpha_k) - .. */
 };
 size_t lda_sums(const strads_lda_options *options);
+/* Whether a report follows this sweep, 1 .. last. */
+bool lda_is_evaluated(const strads_lda_options *options, const lda_prior *prior,
+                      uint64_t sweep);
 /* Computes the next priors from merged sums; the result is the same
  * everywhere. */
 void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
@@ -131,9 +146,9 @@ typedef struct lda_local {
     uint64_t words;
     lda_site site;
     lda_documents documents;
-    /* Counts of a document have 16 bits, so a node of a network with more
-     * tokens is several documents, part[i] .. part[i + 1] - 1. NULL: each row
-     * of the share is one document. */
+    /* Counts of a document have 16 bits, so a row with more tokens is several
+     * documents, part[i] .. part[i + 1] - 1. NULL: each row of the share is one
+     * document. */
     uint32_t *part;
     uint32_t *length;    /* [documents] tokens */
     uint64_t *token;     /* [V + 1] start of each word's tokens */
@@ -195,8 +210,10 @@ enum {
     LDA_EVALUATE = 1,
     LDA_GATHER = 2,
     LDA_BASE = 3,
-    LDA_CLASSIFY = 4
+    LDA_CLASSIFY = 4,
+    LDA_COLLECT = 5 /* a sample: as LDA_GATHER, without the tokens */
 };
+enum { LDA_SAMPLE_SWEEPS = 5 /* from one sample to the next */ };
 enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
@@ -209,7 +226,11 @@ strads_err lda_evaluate(strads_task *task);
 strads_err lda_learn(strads_task *task);
 
 enum { LDA_PIECE = 1 << 20 }; /* bytes that a partition sends at once */
+/* Marks the length of a document that is not the last one of its row. */
+#define LDA_GOES_ON (UINT32_C(1) << 31)
 strads_err lda_send_piece(strads_task *task);
+/* The next piece is the first one. */
+void lda_restart_sending(lda_local *l);
 
 /* ---- the coordinator --------------------------------------------------- */
 
@@ -229,8 +250,12 @@ typedef struct lda_state {
     double log_likelihood, tokens;
     strads_block gather_block;  /* the block of LDA_GATHER */
     bool gathers, all_gathered; /* the model is being gathered; is complete */
-    lda_stream counts;          /* word, topic, count */
-    FILE **assignments;         /* [partitions] N, words, topics; or NULL */
+    lda_stream counts;          /* word, topic, count of the current sweep */
+    lda_stream sum;             /* the same of all samples, ascending */
+    uint64_t sampled;           /* sweep of the last sample */
+    uint32_t samples;           /* sweeps in `sum` */
+    FILE **assignments;         /* [partitions] N, words, topics; or NULL. N
+                                 * may have the mark LDA_GOES_ON */
     strads_lda_model *model;
     strads_lda_model *base; /* the model that the run started from, or NULL */
     bool has_base;          /* its totals have been added to the shared ones */
@@ -261,6 +286,9 @@ double lda_base_log(lda_state *state);
 /* A model of these sizes; the caller fills in all counts. */
 strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
                          strads_lda_model **out);
+/* Replaces counts that are sums over samples by whole numbers of tokens; a word
+ * keeps its tokens. */
+void lda_model_round(strads_lda_model *m);
 /* Gives the model copies of these. */
 strads_err lda_model_classify(strads_lda_model *m, uint32_t classes,
                               const strads_names *labels, const double *weight);

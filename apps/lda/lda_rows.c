@@ -338,6 +338,7 @@ strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
         strads_lda_model_free(m);
         return err;
     }
+    lda_model_round(m);
     prior->beta = m->beta;
     prior->alpha_sum = 0;
     for (uint32_t k = 0; k < m->topics; k++) {

@@ -296,6 +296,7 @@ strads_err lda_sample(strads_task *task)
     if (!v.words || v.words->n != task->block.n)
         return strads_fail(STRADS_EPEER,
                            "a block came without its words' counts");
+    lda_restart_sending(l);
     take_totals(l, task);
     strads_err err = visit_words(&v);
     if (err)
@@ -309,7 +310,7 @@ strads_err lda_sample(strads_task *task)
     task->partial[LDA_CPU] = lda_cpu_now() - began;
     const uint64_t sweep = l->visits++ / task->shape->blocks + 1;
     if (task->step + 1 == task->share->partitions &&
-        lda_is_evaluated(task->config, sweep))
+        lda_is_evaluated(task->config, &l->prior, sweep))
         sum_block_words(l, v.words);
     return STRADS_OK;
 }

@@ -13,8 +13,9 @@ static double relevance(const strads_lda_model *m, uint64_t pair, double share,
                         double lambda)
 {
     const uint32_t k = m->topic[pair];
-    const double phi = (m->count[pair] + m->beta) /
-                       ((double)m->total[k] + (double)m->words * m->beta);
+    const double beta = strads_lda_beta(m);
+    const double phi = (m->count[pair] + beta) /
+                       ((double)m->total[k] + (double)m->words * beta);
 
     return lambda * log(phi) + (1 - lambda) * log(phi / share);
 }
@@ -54,7 +55,7 @@ strads_err strads_lda_top_words(const strads_lda_model *m, double lambda,
         for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
             const uint64_t at = (uint64_t)m->topic[i] * n;
             insert_word(word + at, score + at, n, w,
-                        relevance(m, i, tokens / (double)m->tokens, lambda));
+                        relevance(m, i, tokens / strads_lda_mass(m), lambda));
         }
     }
     return STRADS_OK;

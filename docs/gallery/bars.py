@@ -22,7 +22,8 @@ counts = np.stack([draws.multinomial(100, p)
 
 said = []
 model = strads.LatentDirichletAllocation(
-    10, max_iter=600, random_state=2,
+    10, doc_topic_prior=0.1, topic_word_prior=0.01, max_iter=600, samples=1,
+    random_state=2,
     callbacks=[lambda now: said.append((now.round, now.objective))]).fit(counts)
 print(f"perplexity {model.perplexity(counts):.1f}; 25 were no topics, 5 one bar "
       "alone")

@@ -28,16 +28,19 @@ extern "C" {
  * strads_program_lda.defaults: a 0 does not mean the default here. */
 typedef struct strads_lda_options {
     uint32_t topics;       /* K, 2 .. 65,535; default 100 */
-    double alpha;          /* of each topic, > 0; default 0.1 */
-    double beta;           /* of each word, > 0; default 0.01 */
-    uint32_t sweeps;       /* draws of every token; default 100 */
+    double alpha;          /* of each topic; 0 (default): learned, from 0.1 */
+    double beta;           /* of each word; 0 (default): learned, from 0.01 */
+    uint32_t sweeps;       /* draws of every token; 0 (default): until the
+                              likelihood of the training data is flat, at most
+                              STRADS_LDA_SWEEPS */
     uint32_t evaluate;     /* sweeps from one report to the next; default 1 */
     const char *fit_alpha; /* "no", "symmetric" or "asymmetric": learn alpha
                               from the counts (Minka 2000, by his fixed point,
-                              one step a report); NULL: "no" */
-    bool fit_beta;         /* learn beta by the same method */
+                              one step a report); NULL: "asymmetric" if alpha is
+                              0, otherwise "no" */
+    bool fit_beta;         /* learn beta by the same method, if it is given */
     uint32_t burn_in;      /* sweeps before alpha or beta is learned; default
-                              10 */
+                              20 */
     bool keep_assignments; /* keep the topic of each token in the result, in
                               temporary files; STRADS_EIO: no space for them */
     const char *from; /* a model file to continue from: the run adds the new
@@ -59,15 +62,22 @@ typedef struct strads_lda_options {
     const char *labels;
     double margin;      /* l, > 0; default 64 */
     double loss_weight; /* C, of the hinge loss, > 0; default 1 */
+    uint32_t samples;   /* sweeps whose counts the model averages, the last one
+                           and every fifth before it, of the second half; default
+                           10. A network, a run with labels, and one with 2^32 /
+                           samples tokens or more: 1 */
 } strads_lda_options;
 
+/* With labels and in a network, the defaults of alpha, beta and sweeps are 0.1,
+ * 0.01 and 100; a run that continues a model takes its alpha and beta. */
+#define STRADS_LDA_SWEEPS 1000
 #define STRADS_LDA_LABELLED_TOPICS 1024
 
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS), split by
- * rows, compressed columns; f32 values need less memory. A document has at most
- * 65,535 tokens, a data set fewer than 2^31. The model is in the state, below,
- * not in table 0. If a bound ends the run, the present sweep is completed
- * first. */
+ * rows, compressed columns; f32 values need less memory. A word occurs at most
+ * 2^24 times in a document; a partition has fewer than 2^31 tokens. The model
+ * is in the state, below, not in table 0. If a bound ends the run, the present
+ * sweep is completed first. */
 extern STRADS_API const strads_program strads_program_lda;
 
 /* A topic model: the number of tokens for each word and topic. */
@@ -81,9 +91,10 @@ typedef struct strads_lda_model {
                               continued a model, that of the new documents given
                               the old ones; NaN: the run ended after a sweep
                               without a report */
-    uint64_t *total;       /* [K] tokens of each topic */
+    uint64_t *total;       /* [K] tokens of each topic, as count */
     /* Word w has topic[k] count[k] times for start[w] <= k < start[w + 1];
-     * topics ascend, counts are above 0. */
+     * topics ascend, counts are above 0. Counts are sums over `samples`
+     * sweeps. */
     uint64_t *start; /* [V + 1] */
     uint32_t *topic, *count;
     strads_names *names; /* of the words, or NULL */
@@ -96,8 +107,22 @@ typedef struct strads_lda_model {
      * share of tokens in the score of each class; otherwise 0, NULL, NULL. */
     uint32_t classes;
     strads_names *labels;
-    double *weight; /* [classes x K] */
+    double *weight;   /* [classes x K] */
+    uint32_t samples; /* sweeps that count and total are sums of; 0: 1 */
 } strads_lda_model;
+
+/* The prior of a word in units of the model's counts: phi_kw is (count + this)
+ * / (total_k + V this). */
+static inline double strads_lda_beta(const strads_lda_model *m)
+{
+    return m->beta * (m->samples ? m->samples : 1);
+}
+
+/* The sum of the model's counts: the share of topic k is total_k / this. */
+static inline double strads_lda_mass(const strads_lda_model *m)
+{
+    return (double)m->tokens * (m->samples ? m->samples : 1);
+}
 
 /* ---- labels of documents ------------------------------------------------ */
 
@@ -127,6 +152,14 @@ STRADS_API void strads_lda_labels_free(strads_lda_labels *labels);
  * its first sweep. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
                                                    strads_lda_model **out);
+/* How a run ended. */
+typedef struct strads_lda_ending {
+    uint64_t sweeps;
+    uint32_t samples; /* sweeps that the model averages */
+    bool flat;        /* the likelihood was flat, and `sweeps` was 0 */
+} strads_lda_ending;
+
+STRADS_API strads_lda_ending strads_lda_ending_of(const strads_result *result);
 /* Frees a model. NULL is allowed. */
 STRADS_API void strads_lda_model_free(strads_lda_model *model);
 

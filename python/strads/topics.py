@@ -26,9 +26,11 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     Parameters
     ----------
     n_components : int, topics
-    doc_topic_prior, topic_word_prior : float, alpha and beta
-    max_iter : int, sweeps
-    fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts
+    doc_topic_prior, topic_word_prior : float or None (learned), alpha and beta
+    max_iter : int or None (until the likelihood is flat), sweeps
+    fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts;
+        None: "asymmetric" without doc_topic_prior, otherwise "no"
+    samples : int, sweeps at the end whose counts are averaged
     partitions : int or None (one a thread); the draws depend on it
     transform_sweeps : int, sweeps over a new document, of which the first half
         is not counted
@@ -36,30 +38,35 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
 
     Attributes
     ----------
-    components_ : [topics, words] tokens of each word in each topic, plus beta
+    components_ : [topics, words] tokens of each word in each topic, the mean of
+        `n_samples_` sweeps, plus beta
+    alpha_, beta_ : the priors, [topics] and one number
+    n_iter_ : sweeps
     log_likelihood_ : log p(words, topics) at the end
     """
 
     _table = plots.of_topics
     _rules = {
         "n_components": params.number(least=1, most=65535, whole=True),
-        "doc_topic_prior": params.number(above=0),
-        "topic_word_prior": params.number(above=0),
-        "max_iter": params.number(least=1, below=2**32, whole=True),
-        "fit_prior": params.one_of("no", "symmetric", "asymmetric"),
+        "doc_topic_prior": params.number(above=0, none=True),
+        "topic_word_prior": params.number(above=0, none=True),
+        "max_iter": params.number(least=1, below=2**32, whole=True, none=True),
+        "fit_prior": params.one_of("no", "symmetric", "asymmetric", none=True),
+        "samples": params.number(least=1, most=1000, whole=True),
         "partitions": params.number(least=1, below=2**32, whole=True,
                                     none=True),
         "transform_sweeps": params.number(least=1, below=2**32, whole=True)}
 
-    def __init__(self, n_components=10, *, doc_topic_prior=0.1,
-                 topic_word_prior=0.01, max_iter=100, fit_prior="no",
-                 partitions=None, transform_sweeps=20, random_state=None,
-                 n_jobs=None, verbose=0, callbacks=None):
+    def __init__(self, n_components=10, *, doc_topic_prior=None,
+                 topic_word_prior=None, max_iter=None, fit_prior=None,
+                 samples=10, partitions=None, transform_sweeps=20,
+                 random_state=None, n_jobs=None, verbose=0, callbacks=None):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.max_iter = max_iter
         self.fit_prior = fit_prior
+        self.samples = samples
         self.partitions = partitions
         self.transform_sweeps = transform_sweeps
         self.random_state = random_state
@@ -96,14 +103,14 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         program = engine.program_named("lda")
         config = ffi.new("strads_lda_options *")
         ffi.memmove(config, program.defaults, ffi.sizeof("strads_lda_options"))
-        kept = ffi.new("char[]", self.fit_prior.encode())
         config.topics = self.n_components
-        config.alpha = self.doc_topic_prior
-        config.beta = self.topic_word_prior
-        config.sweeps = config.evaluate = self.max_iter
-        if self.verbose or self.callbacks:
-            config.evaluate = max(1, self.max_iter // 20)
-        config.fit_alpha = kept
+        config.alpha = self.doc_topic_prior or 0
+        config.beta = self.topic_word_prior or 0
+        config.sweeps = self.max_iter or 0
+        config.samples = self.samples
+        if self.fit_prior is not None:
+            kept = ffi.new("char[]", self.fit_prior.encode())
+            config.fit_alpha = kept
         finished = engine.run(
             program, config, X, None, name=type(self).__name__,
             workers=engine.n_threads(self.n_jobs),
@@ -118,7 +125,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
                 raise finished.interrupted
             raise
         self._take(ffi.gc(out[0], lib.strads_lda_model_free))
-        self.n_iter_ = max(1, finished.progress.round)
+        self.n_iter_ = lib.strads_lda_ending_of(finished.result).sweeps
         if finished.interrupted:
             raise finished.interrupted
         engine.warn_unconverged(finished, None, type(self).__name__)
@@ -132,8 +139,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.start_ = np.concatenate([[0], np.cumsum(has)]).astype(np.uint64)
         self.topic_ = np.zeros(has.sum(), dtype=np.uint32)
         self.count_ = each[has]
-        self.alpha_ = np.array([float(self.doc_topic_prior)])
-        self.beta_ = float(self.topic_word_prior)
+        self.alpha_ = np.array([float(self.doc_topic_prior or 0.1)])
+        self.beta_ = float(self.topic_word_prior or 0.01)
+        self.n_samples_ = 1
         self.n_documents_ = engine.agreed(sum, X.shape[0])
         self.n_tokens_ = int(each.sum())
         self.log_likelihood_ = np.nan
@@ -154,10 +162,11 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.alpha_ = np.frombuffer(
             ffi.buffer(model.alpha, 8 * model.topics)).copy()
         self.beta_ = model.beta
+        self.n_samples_ = max(1, model.samples)
         self.log_likelihood_ = model.log_likelihood
         self.n_documents_, self.n_tokens_ = model.documents, model.tokens
         counts = sparse.csr_matrix(
-            (self.count_, self.topic_.astype(np.int32),
+            (self.count_ / self.n_samples_, self.topic_.astype(np.int32),
              start.astype(np.int64)), shape=(words, model.topics))
         self.components_ = counts.T.toarray() + self.beta_
 
@@ -177,6 +186,10 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         states.real(self, "beta_", (), above=0)
         states.count(self, "n_documents_")
         states.count(self, "n_tokens_")
+        self.__dict__.setdefault("n_samples_", 1)  # of an earlier version
+        states.count(self, "n_samples_")
+        if not 1 <= self.n_samples_ < 2**32:
+            states.refuse(self, "n_samples_", "1 or more")
         states.real(self, "log_likelihood_", (), nan=True)
         states.real(self, "components_", (topics, words), above=0)
 
@@ -194,7 +207,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             "total": engine.pointer(total, "uint64_t *"),
             "start": engine.pointer(self.start_, "uint64_t *"),
             "topic": engine.pointer(self.topic_, "uint32_t *"),
-            "count": engine.pointer(self.count_, "uint32_t *")}), total
+            "count": engine.pointer(self.count_, "uint32_t *"),
+            "samples": self.n_samples_}), total
 
     def _draws(self):
         return ffi.new("strads_lda_draws *", {
