@@ -11,15 +11,11 @@
 #include "strads/lasso.h"
 #include "strads/pack.h"
 #include "strads/strads.h"
+#include "tests/columns_cut.h"
 #include "tests/expect.h"
 #include "tests/lasso_design.h"
 
 TestSuite(columns, .init = oracle_enter, .fini = oracle_leave);
-
-typedef struct fit {
-    uint32_t partitions, workers, pools;
-    bool packed;
-} fit;
 
 static const lasso_recipe shapes[] = {
     {30, 8, 1, 0, 0, .1, 0},      {40, 200, 2, .3, 0, .1, 0},
@@ -66,33 +62,14 @@ static double gap_of(const lasso_design *d, const double *w, double b,
     return (primal - dual) / primal;
 }
 
-static strads_data *data_of(const lasso_design *d, strads_split split,
-                            const fit *f)
-{
-    strads_data *data = NULL;
-    const strads_data_options whole = {.size = sizeof whole};
-    const strads_data_options cut = {.size = sizeof cut,
-                                     .partitions = f->partitions,
-                                     .split = split,
-                                     .packed = f->packed};
-    const char *path = oracle_path("columns.pack");
-    expect_ok(lasso_design_cut(d, f->packed ? &whole : &cut, &data));
-    if (!f->packed)
-        return data;
-    expect_ok(strads_pack_write(data, path, NULL, NULL));
-    strads_data_free(data);
-    expect_ok(strads_data_read(path, &cut, &data));
-    return data;
-}
-
 /* A run that has to converge. The caller frees the result. */
 static strads_result *run_program(const lasso_design *d,
                                   const strads_program *program,
-                                  const strads_glm_options *o, const fit *f,
-                                  double tolerance)
+                                  const strads_glm_options *o,
+                                  const columns_cut *f, double tolerance)
 {
     strads_result *result = NULL;
-    strads_data *data = data_of(d, program->split, f);
+    strads_data *data = columns_cut_data(d, program->split, f);
     const strads_engine_options engine = {.size = sizeof engine,
                                           .workers = f->workers,
                                           .pools = f->pools,
@@ -114,7 +91,7 @@ static strads_result *run_program(const lasso_design *d,
 
 /* Fits a Lasso; returns its coefficients, and the gap that the test finds. */
 static double *fit_lasso(const lasso_design *d, const strads_lasso_options *o,
-                         const fit *f, double *gap)
+                         const columns_cut *f, double *gap)
 {
     uint64_t parameters;
     uint32_t width;
@@ -134,7 +111,7 @@ static double *fit_lasso(const lasso_design *d, const strads_lasso_options *o,
 }
 
 static double objective_of(const lasso_design *d, const strads_program *program,
-                           const strads_glm_options *o, const fit *f)
+                           const strads_glm_options *o, const columns_cut *f)
 {
     strads_result *result = run_program(d, program, o, f, 1e-7);
     const double objective = strads_result_progress(result)->objective;
@@ -144,7 +121,7 @@ static double objective_of(const lasso_design *d, const strads_program *program,
 
 Test(columns, every_fit_has_the_gap_that_it_reports)
 {
-    static const fit fits[] = {
+    static const columns_cut fits[] = {
         {1, 1, 1, false}, {1, 1, 1, true}, {2, 2, 1, false},
         {2, 2, 2, true},  {4, 2, 1, true}, {4, 4, 2, false},
     };
@@ -173,11 +150,11 @@ Test(columns, bits_do_not_depend_on_partitions_workers_or_packing)
 {
     lasso_design d = lasso_design_random(&shapes[3]);
     const strads_lasso_options o = {.lambda_ratio = .05, .intercept = true};
-    const fit fits[] = {{1, 1, 1, false},
-                        {2, 1, 1, true},
-                        {2, 2, 1, true},
-                        {4, 2, 1, false},
-                        {4, 4, 1, true}};
+    const columns_cut fits[] = {{1, 1, 1, false},
+                                {2, 1, 1, true},
+                                {2, 2, 1, true},
+                                {4, 2, 1, false},
+                                {4, 4, 1, true}};
     double gap, *first = fit_lasso(&d, &o, &fits[0], &gap);
     for (size_t f = 1; f < sizeof fits / sizeof *fits; f++) {
         double *w = fit_lasso(&d, &o, &fits[f], &gap);
@@ -192,7 +169,9 @@ Test(columns, bits_do_not_depend_on_partitions_workers_or_packing)
  * timestamps end where the centred ones do. */
 Test(columns, origins_of_columns_do_not_matter)
 {
-    const fit fits[] = {{1, 1, 1, false}, {1, 1, 1, true}, {2, 2, 1, true}};
+    const columns_cut fits[] = {{1, 1, 1, false},
+                                {1, 1, 1, true},
+                                {2, 2, 1, true}};
     const lasso_recipe near = {60, 90, 8, 0, .5, .1, 0};
     const strads_glm_options o = {.lambda_ratio = .1, .intercept = true};
     for (size_t f = 0; f < 3; f++)
@@ -217,7 +196,7 @@ Test(columns, units_of_columns_and_labels_do_not_matter)
 {
     static const double units[] = {1e-70, 1e-45, 1e-30, 1, 1e30, 1e45, 1e70};
     const lasso_recipe plain = {80, 120, 9, .3, 0, .1, 0};
-    const fit f = {2, 2, 1, true};
+    const columns_cut f = {2, 2, 1, true};
     const strads_glm_options o = {.lambda_ratio = .1, .intercept = true};
     lasso_design d = lasso_design_random(&plain);
     const double best = objective_of(&d, &strads_program_glm_columns, &o, &f);
@@ -242,7 +221,7 @@ Test(columns, units_of_columns_and_labels_do_not_matter)
 Test(columns, columns_of_mixed_units_are_found)
 {
     lasso_design d = lasso_design_random(&shapes[2]);
-    const fit how = {1, 1, 1, true};
+    const columns_cut how = {1, 1, 1, true};
     for (uint64_t j = 0; j < d.cols; j += 3)
         for (uint64_t i = 0; i < d.rows; i++)
             lasso_design_col(&d, j)[i] *= 1e60;
@@ -263,7 +242,7 @@ Test(columns, a_scan_keeps_the_steepest_of_too_many)
     const lasso_recipe wide = {20, 400000, 10, .3, 0, .1, 0};
     lasso_design d = lasso_design_random(&wide);
     for (int how = 0; how < 2; how++) {
-        const fit f = {1, 1, 1, how == 1};
+        const columns_cut f = {1, 1, 1, how == 1};
         const strads_lasso_options o = {.lambda_ratio = .2,
                                         .l1_ratio = how == 0 ? 1 : .5,
                                         .intercept = true};
@@ -281,8 +260,8 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
     static const char *const losses[] = {"squared", "logistic", "squared-hinge",
                                          "poisson", "gamma",    "tweedie",
                                          "huber"};
-    static const fit by_rows = {1, 1, 0, false};
-    static const fit fits[] = {{1, 1, 1, true}, {3, 2, 1, true}};
+    static const columns_cut by_rows = {1, 1, 0, false};
+    static const columns_cut fits[] = {{1, 1, 1, true}, {3, 2, 1, true}};
     for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
         for (size_t how = 0; how < 6; how++) {
             lasso_recipe recipe = shapes[1 + how % 3];
@@ -315,9 +294,9 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
 static strads_err try_lasso(const strads_lasso_options *o, double tolerance,
                             strads_result **out)
 {
-    const fit f = {1, 1, 1, false};
+    const columns_cut f = {1, 1, 1, false};
     lasso_design d = lasso_design_random(&shapes[1]);
-    strads_data *data = data_of(&d, STRADS_SPLIT_COLS, &f);
+    strads_data *data = columns_cut_data(&d, STRADS_SPLIT_COLS, &f);
     const strads_engine_options engine = {.size = sizeof engine,
                                           .tolerance = tolerance,
                                           .time_limit = 60};

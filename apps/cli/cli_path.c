@@ -237,10 +237,10 @@ static strads_err draw_path(void *state, FILE *out)
     return STRADS_OK;
 }
 
-void cli_say_separable(const void *state, bool quiet)
+void cli_say_separable(const void *state)
 {
     if (strads_glm_separable(state))
-        cli_say(quiet, "no minimum: without a penalty the data are separable, "
+        cli_say(false, "no minimum: without a penalty the data are separable, "
                        "and coefficients grow without bound; give a penalty "
                        "(--penalty ridge --lambda 0.001), or leave out the "
                        "columns that separate");
@@ -249,9 +249,8 @@ void cli_say_separable(const void *state, bool quiet)
 static strads_err finish_path(void *state, const cli_trained *trained)
 {
     path_job *job = state;
-    cli_say_separable(strads_result_state(trained->result), trained->quiet);
-    job->point =
-        strads_glm_path(strads_result_state(trained->result), &job->n_points);
+    job->point = trained->train->points(strads_result_state(trained->result),
+                                        &job->n_points);
     const uint32_t n = job->n_points;
     if (n > 0) {
         cli_say(trained->quiet,
@@ -265,22 +264,58 @@ static strads_err finish_path(void *state, const cli_trained *trained)
     return job->svg && n > 0 ? cli_output(job->svg, draw_path, job) : STRADS_OK;
 }
 
-int cli_path_main(const cli_command *self, int argc, char **argv)
+/* The command's other program, for data that it takes by columns. */
+static const cli_train *path_instead(const cli_train *asked, const void *config,
+                                     const strads_engine_options *engine,
+                                     const char *path, const strads_data *data)
+{
+    const strads_glm_path_options *o = config;
+    (void)data;
+    return cli_wants_columns(o->fit.cut, engine, path) ? asked->other[0] : NULL;
+}
+
+/* Trains by the path's program or by that of columns, with the members of
+ * `common`. */
+static int run_path(const cli_command *self, const cli_train *common, int argc,
+                    char **argv)
 {
     const cli_path *path = self->of;
     cli_command command = *self;
-    cli_train train = path->train;
-    train.options = "Path:";
-    train.size = sizeof(path_job);
-    train.more = path_table;
-    train.usual = "csv";
-    train.check = check_path;
-    train.look = read_path_names;
-    train.note = note_points;
-    train.finish = finish_path;
-    train.print = write_table;
+    cli_train columns = *common, train = *common;
+    columns.program = path->columns.program;
+    columns.model = path->columns.model;
+    columns.resolve = path->columns.resolve;
+    columns.describe = path->columns.describe;
+    columns.points = path->columns.points;
+    columns.errors = path->columns.errors;
+    columns.all_rows = false;
+    train.program = path->train.program;
+    train.model = path->train.model;
+    train.resolve = path->train.resolve;
+    train.describe = path->train.describe;
+    train.points = path->train.points;
+    if (!common->write) {
+        columns.complete = path->columns.complete;
+        train.complete = path->train.complete;
+    }
+    train.instead = path_instead;
+    train.other[0] = &columns;
     command.train = &train;
     return cli_train_main(&command, argc, argv);
+}
+
+int cli_path_main(const cli_command *self, int argc, char **argv)
+{
+    const cli_train common = {.options = "Path:",
+                              .size = sizeof(path_job),
+                              .more = path_table,
+                              .usual = "csv",
+                              .check = check_path,
+                              .look = read_path_names,
+                              .note = note_points,
+                              .finish = finish_path,
+                              .print = write_table};
+    return run_path(self, &common, argc, argv);
 }
 
 /* ---- cross-validation ---------------------------------------------------- */
@@ -348,7 +383,11 @@ static strads_err set_ratio(const cv_job *job, uint32_t k, void *config,
 static strads_err cv_check(void *state, void *config)
 {
     const cv_job *job = state;
+    strads_glm_path_options *options = config;
     char text[32];
+    /* Used if the path is by columns. */
+    options->folds = job->fold_file ? 0 : job->folds;
+    options->fold_file = job->fold_file;
     for (uint32_t k = count_ratios(job);
          k-- > 0;) /* ends with the first, which the run
                                                     * fits */
@@ -473,7 +512,8 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
 {
     const strads_end end = strads_result_end(trained->result);
     double *lambda;
-    out->point = strads_glm_path(strads_result_state(trained->result), &out->n);
+    out->point =
+        trained->train->points(strads_result_state(trained->result), &out->n);
     if (end != STRADS_END_CONVERGED && end != STRADS_END_STOPPED) {
         return strads_fail(STRADS_ECANCELED,
                            "the path on all rows was cut short after %" PRIu32
@@ -481,6 +521,9 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
                            out->n);
     }
     CLI_TRY(cli_reserve(out->n, sizeof *out->error, "the errors", &out->error));
+    if (trained->train->errors)
+        return trained->train->errors(strads_result_state(trained->result),
+                                      out->error, &out->best, &out->simplest);
     CLI_TRY(cli_reserve(out->n, sizeof *lambda, "the lambdas", &lambda));
     for (uint32_t k = 0; k < out->n; k++)
         lambda[k] = out->point[k].lambda;
@@ -514,7 +557,7 @@ static strads_err fit_again(const cli_trained *trained,
 /* Validates each mixture. */
 static strads_err validate_all(cv_job *job, const cli_trained *trained)
 {
-    const strads_program *program = path_of(&job->use)->train.program;
+    const strads_program *program = trained->train->program;
     cli_trained again = *trained;
     void *config;
     const uint32_t n = count_ratios(job);
@@ -619,21 +662,16 @@ static strads_err write_path_model(const cli_trained *trained, const char *path)
 
 int cli_cv_main(const cli_command *self, int argc, char **argv)
 {
-    const cli_path *path = self->of;
-    cli_command command = *self;
-    cli_train train = path->train;
-    train.options = "Path:";
-    train.all_rows = true;
-    train.complete = NULL;
-    train.write = write_path_model;
-    train.size = sizeof(cv_job);
-    train.initial = &(const cv_job){.folds = 10};
-    train.more = cv_table;
-    train.usual = "csv";
-    train.check = cv_check;
-    train.look = cv_look;
-    train.finish = cv_finish;
-    train.print = cv_write_table;
-    command.train = &train;
-    return cli_train_main(&command, argc, argv);
+    const cli_train common = {.options = "Path:",
+                              .all_rows = true,
+                              .write = write_path_model,
+                              .size = sizeof(cv_job),
+                              .initial = &(const cv_job){.folds = 10},
+                              .more = cv_table,
+                              .usual = "csv",
+                              .check = cv_check,
+                              .look = cv_look,
+                              .finish = cv_finish,
+                              .print = cv_write_table};
+    return run_path(self, &common, argc, argv);
 }

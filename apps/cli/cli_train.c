@@ -103,13 +103,6 @@ static strads_err set_defaults(cli_job *j)
 static strads_err check_options(const cli_job *j)
 {
     const cli_use *use = j->state;
-    if (j->train->all_rows && (j->engine.nodes > 1 || j->engine.listen)) {
-        return strads_fail(STRADS_EINVAL,
-                           "%s: strads %s is for one process: it needs all "
-                           "rows; leave it out",
-                           j->engine.listen ? "--listen" : "--nodes",
-                           j->command->name);
-    }
     if (j->engine.nodes > 1 && !j->engine.listen) {
         return strads_fail(STRADS_EINVAL,
                            "--nodes %" PRIu32 " needs --listen URL, where the "
@@ -161,12 +154,6 @@ static strads_err take_place(cli_job *j)
     if (j->engine.nodes > 1 || j->engine.listen)
         return STRADS_OK;
     CLI_TRY(cli_cluster_find(j->engine.tls_ca != NULL, &j->cluster));
-    if (j->cluster.size > 1 && j->train->all_rows) {
-        return strads_fail(STRADS_EINVAL,
-                           "strads %s is for one process, and %s has started "
-                           "%" PRIu32,
-                           j->command->name, j->cluster.by, j->cluster.size);
-    }
     if (j->cluster.size > 1) {
         /* A rank that died before it joined must not keep the others. */
         if (!(j->engine.gather > 0))
@@ -217,6 +204,47 @@ static int join_rank_zero(cli_job *j)
     return cli_join_run(j->cluster.url, join);
 }
 
+/* Selects the program that suits options and data. Data from a pipe cannot be
+ * read twice, so it stays with the requested program. A resumed run keeps the
+ * program of its checkpoint, even if the number of processes has changed. */
+static const cli_train *choose(const cli_job *j, const cli_train *asked)
+{
+    struct stat info;
+    char name[64];
+    if (asked->instead && j->engine.resume &&
+        sti_checkpoint_find(j->engine.resume, "program", name, sizeof name)) {
+        for (size_t k = 0; k < sizeof asked->other / sizeof *asked->other; k++)
+            if (asked->other[k] &&
+                strcmp(name, asked->other[k]->program->name) == 0)
+                return asked->other[k];
+        return asked;
+    }
+    const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
+    const cli_train *other = asked->instead && again
+                                 ? asked->instead(asked, j->config, &j->engine,
+                                                  j->data_path, j->data)
+                                 : NULL;
+    return other ? other : asked;
+}
+
+/* A program that needs all rows does not run on several processes. */
+static strads_err check_place(const cli_job *j)
+{
+    const bool several = j->engine.nodes > 1 || j->engine.listen;
+    if (!several || !j->train->all_rows || !choose(j, j->train)->all_rows)
+        return STRADS_OK;
+    if (j->cluster.size > 1)
+        return strads_fail(STRADS_EINVAL,
+                           "strads %s is for one process, and %s has started "
+                           "%" PRIu32,
+                           j->command->name, j->cluster.by, j->cluster.size);
+    return strads_fail(STRADS_EINVAL,
+                       "%s: strads %s is for one process: it needs all rows; "
+                       "leave it out, or take --cut columns",
+                       j->engine.listen ? "--listen" : "--nodes",
+                       j->command->name);
+}
+
 static void take_notice(void *arg, const char *sentence)
 {
     (void)arg;
@@ -251,6 +279,7 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     j->data_path = parsed.arg[0];
     j->intercept_by_default = parsed.intercept_by_default;
     CLI_TRY(take_place(j));
+    CLI_TRY(check_place(j));
     CLI_TRY(cli_plan_take(train->program, &j->engine, &j->plan));
     j->engine.checkpoint = j->files.checkpoint;
     j->engine.checkpoint_every = j->files.checkpoint_every;
@@ -311,29 +340,6 @@ static strads_err read_data(cli_job *j)
     strads_data_spend(j->data);
     j->reading = options;
     return STRADS_OK;
-}
-
-/* Selects the program that suits options and data. Data from a pipe cannot be
- * read twice, so it stays with the requested program. A resumed run keeps the
- * program of its checkpoint, even if the number of processes has changed. */
-static const cli_train *choose(const cli_job *j, const cli_train *asked)
-{
-    struct stat info;
-    char name[64];
-    if (asked->instead && j->engine.resume &&
-        sti_checkpoint_find(j->engine.resume, "program", name, sizeof name)) {
-        for (size_t k = 0; k < sizeof asked->other / sizeof *asked->other; k++)
-            if (asked->other[k] &&
-                strcmp(name, asked->other[k]->program->name) == 0)
-                return asked->other[k];
-        return asked;
-    }
-    const bool again = stat(j->data_path, &info) == 0 && S_ISREG(info.st_mode);
-    const cli_train *other =
-        asked->instead && again
-            ? asked->instead(j->config, &j->engine, j->data_path, j->data)
-            : NULL;
-    return other ? other : asked;
 }
 
 /* Reads the data for the selected program. */
@@ -685,7 +691,8 @@ static strads_err write_model(cli_job *j, cli_trained *trained)
 
 static strads_err write_outputs(cli_job *j)
 {
-    cli_trained trained = {.result = j->result,
+    cli_trained trained = {.train = j->train,
+                           .result = j->result,
                            .data = j->data,
                            .options = j->config_text,
                            .seed = j->engine.seed,

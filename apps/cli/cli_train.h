@@ -5,10 +5,12 @@
 
 #include "cli_log.h"
 #include "cli_options.h"
+#include "strads/path.h"
 #include "strads/strads.h"
 
 /* A finished run, for writing its model. */
 typedef struct cli_trained {
+    const struct cli_train *train; /* the program that was selected */
     const strads_result *result;
     const strads_data *data;
     const char *options; /* a JSON object */
@@ -25,8 +27,12 @@ struct cli_train {
     const strads_program *program;
     const char *model;   /* program name in models; NULL: this program's */
     const char *options; /* heading of the program's options */
-    bool all_rows;       /* needs all rows, so it cannot run on several
-                          * processes */
+    bool all_rows; /* needs all rows: it cannot run on several processes */
+    /* Of a path: its points; and, if the run has cross-validated it, its errors
+     * (strads_columns_cv). NULL: another program; another run does that. */
+    const strads_path_point *(*points)(const void *state, uint32_t *n);
+    strads_err (*errors)(const void *state, strads_cv_point *points,
+                         uint32_t *best, uint32_t *simplest);
     /* `resolve` replaces options by their resolved values; `complete` sets
      * members of the model that only the program knows. May be NULL. */
     void (*resolve)(const void *state, void *config);
@@ -43,11 +49,11 @@ struct cli_train {
     /* Writes the model in a special format; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
 
-    /* Selects another program for these options, or NULL. `data`, of the file
-     * at `path`, is NULL before it is read. With one process, `instead` is
-     * called again after the data is read; if the choice changes, the data is
-     * read again. Both programs have the same struct of options. */
-    const cli_train *(*instead)(const void *config,
+    /* Selects another program than `asked` for these options, or NULL. `data`,
+     * of the file at `path`, is NULL before it is read. With one process,
+     * `instead` is called again after the data is read; if the choice changes,
+     * the data is read again. Both programs have the same struct of options. */
+    const cli_train *(*instead)(const cli_train *asked, const void *config,
                                 const strads_engine_options *engine,
                                 const char *path, const strads_data *data);
     const cli_train *other[2]; /* the programs that `instead` may select */

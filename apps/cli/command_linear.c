@@ -81,18 +81,39 @@ static void columns_complete(const void *state, strads_model *model)
     model->intercept = strads_columns_intercept(state);
 }
 
-static void columns_describe(const void *state)
+static void columns_describe_path(const void *state)
 {
     const strads_lasso_options o = strads_columns_resolved(state);
     const strads_columns_work work = strads_columns_worked(state);
     if (o.classes)
         describe_labels(o.classes, false);
-    describe_lambda(o.lambda, strads_columns_lambda_max(state));
     cli_say(false,
             "solved by columns: %" PRIu64 " passes over all of them, %" PRIu64
             " unpacked, %" PRIu64 " coordinate updates, all on workers",
             work.scans, work.candidates, work.updates);
 }
+
+static void columns_describe(const void *state)
+{
+    describe_lambda(strads_columns_resolved(state).lambda,
+                    strads_columns_lambda_max(state));
+    columns_describe_path(state);
+}
+
+static void columns_resolve_path(const void *state, void *config)
+{
+    const strads_glm_options o = strads_columns_resolved(state);
+    strads_glm_options *fit = &((strads_glm_path_options *)config)->fit;
+    fit->loss = o.loss;
+    fit->penalty = o.penalty;
+    fit->l1_ratio = o.l1_ratio;
+    fit->classes = o.classes;
+}
+
+#define COLUMNS_PATH                                                  \
+    .resolve = columns_resolve_path, .complete = columns_complete,    \
+    .describe = columns_describe_path, .points = strads_columns_path, \
+    .errors = strads_columns_cv
 
 static const cli_train lasso_columns = {
     .program = &strads_program_lasso_columns,
@@ -112,30 +133,33 @@ static const cli_train glm_columns = {
     .describe = columns_describe,
 };
 
-static bool wants_columns(const char *cut, const strads_engine_options *engine,
-                          const char *path)
+bool cli_wants_columns(const char *cut, const strads_engine_options *engine,
+                       const char *path)
 {
     return cut && strcmp(cut, "auto") != 0
                ? strcmp(cut, "columns") == 0
                : strads_pack_exceeds(path, engine->memory);
 }
 
-static const cli_train *lasso_instead(const void *config,
+static const cli_train *lasso_instead(const cli_train *asked,
+                                      const void *config,
                                       const strads_engine_options *engine,
                                       const char *path, const strads_data *data)
 {
     const strads_lasso_options *o = config;
+    (void)asked;
     (void)data;
-    return wants_columns(o->cut, engine, path) ? &lasso_columns : NULL;
+    return cli_wants_columns(o->cut, engine, path) ? &lasso_columns : NULL;
 }
 
-static const cli_train *glm_instead(const void *config,
+static const cli_train *glm_instead(const cli_train *asked, const void *config,
                                     const strads_engine_options *engine,
                                     const char *path, const strads_data *data)
 {
     const strads_glm_options *o = config;
+    (void)asked;
     (void)data;
-    return wants_columns(o->cut, engine, path) ? &glm_columns : NULL;
+    return cli_wants_columns(o->cut, engine, path) ? &glm_columns : NULL;
 }
 
 static const cli_train lasso_train = {
@@ -152,7 +176,12 @@ static const cli_path lasso_path = {
     .train = {.program = &strads_program_lasso_path,
               .model = "lasso",
               .resolve = path_resolve,
-              .complete = glm_complete},
+              .complete = glm_complete,
+              .describe = cli_say_separable,
+              .points = strads_glm_path},
+    .columns = {.program = &strads_program_lasso_path_columns,
+                .model = "lasso",
+                COLUMNS_PATH},
     .title = "squared error on rows left out",
 };
 
@@ -179,7 +208,7 @@ static bool logistic_start(void *config, const double *intercepts)
 static void glm_describe(const void *state)
 {
     const strads_glm_options *o = strads_glm_resolved(state);
-    cli_say_separable(state, false);
+    cli_say_separable(state);
     if (o->classes)
         describe_labels(o->classes, strcmp(o->loss, "multinomial") == 0);
     if (o->lambda > 0)
@@ -236,13 +265,15 @@ static const cli_train logistic_columns = {
 
 /* With several processes and more than two classes, both programs need the
  * labels as an option. */
-static const cli_train *logistic_instead(const void *config,
+static const cli_train *logistic_instead(const cli_train *asked,
+                                         const void *config,
                                          const strads_engine_options *engine,
                                          const char *path,
                                          const strads_data *data)
 {
     const strads_logistic_options *o = config;
-    if (wants_columns(o->cut, engine, path))
+    (void)asked;
+    if (cli_wants_columns(o->cut, engine, path))
         return &logistic_columns;
     bool known = o->classes || engine->nodes < 2;
     return known && strads_logistic_suits_dual(o, data) ? &logistic_dual : NULL;
@@ -263,7 +294,12 @@ static const cli_path logistic_path = {
     .train = {.program = &strads_program_logistic_path,
               .model = "logistic",
               .resolve = path_resolve,
-              .complete = glm_complete},
+              .complete = glm_complete,
+              .describe = cli_say_separable,
+              .points = strads_glm_path},
+    .columns = {.program = &strads_program_logistic_path_columns,
+                .model = "logistic",
+                COLUMNS_PATH},
     .title = "deviance on rows left out",
 };
 
@@ -291,7 +327,12 @@ static const cli_path glm_path = {
     .train = {.program = &strads_program_glm_path,
               .model = "glm",
               .resolve = path_resolve,
-              .complete = glm_complete},
+              .complete = glm_complete,
+              .describe = cli_say_separable,
+              .points = strads_glm_path},
+    .columns = {.program = &strads_program_glm_path_columns,
+                .model = "glm",
+                COLUMNS_PATH},
     .title = "twice the loss on rows left out",
 };
 

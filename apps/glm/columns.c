@@ -1,11 +1,9 @@
 /* Fits by columns: the coordinator, and the programs' tables.
  *
- * Lambda goes down from lambda_max in a few steps. At each one, workers solve
- * the candidates, a block for each pool of partitions, all at once. The
- * coordinator adds each block's change by an exact or searched step, so that P
- * never rises. A scan of all columns then certifies the candidates, and finds
- * those of the next lambda by the strong rule (Tibshirani et al., JRSS B 74,
- * 2012), which the scan after that verifies. */
+ * Workers solve the candidates, a block for each pool of partitions, all at
+ * once. The coordinator adds each block's change by an exact or searched step,
+ * so that P never rises. columns_path.c chooses the lambdas, and the scans of
+ * all columns that certify solutions and find candidates. */
 #include <float.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,119 +13,61 @@
 
 #include "columns_parts.h"
 
-/* Lambda falls to this share of the one before: a larger share takes more
- * passes, a smaller one more rounds. The strong rule admits slopes from
- * 2 FALL - 1 of the lambda before on, below 0 here, so that COLUMNS_SCREEN of
- * the next lambda decides. */
-#define COLUMNS_FALL .4
-#define COLUMNS_SCREEN .7
-
-/* A solution of candidates ends at this share of the tolerance; of a lambda on
- * the way, at this gap. */
-#define COLUMNS_INNER .3
-#define COLUMNS_ON_THE_WAY 1e-3
-
-typedef enum columns_next {
-    COLUMNS_TO_START,
-    COLUMNS_TO_MARGINS,
-    COLUMNS_TO_LARGEST,
-    COLUMNS_TO_SCAN,
-    COLUMNS_TO_SOLVE,
-    COLUMNS_TO_STOP
-} columns_next;
-
-typedef struct columns_state {
-    glm_problem problem;
-    uint64_t rows, columns;
-    uint32_t partitions;
-    const strads_shape *shape;
-    double *y, *c, *margin, *z, *r, *h, *from, *trial; /* [rows] */
-    double b, unit;      /* the intercept; the unit of margins */
-    double origins;      /* the part of b that makes up for columns' origins */
-    uint64_t *bound;     /* [partitions + 1] columns of partitions */
-    uint32_t *candidate; /* [n] ascending */
-    uint32_t n, capacity;
-    uint32_t *first; /* [partitions + 1] candidates of partitions */
-    uint64_t next_id;
-    double lambda_max, lambda; /* as users see them; the current one */
-    columns_next next;
-    /* Of the margins now, times n; at a start the margins are those of 0 until
-     * its own are known. */
-    double loss, l1_norm, square, primal;
-    /* Of the round in progress: */
-    uint32_t blocks, blocks_left;
-    double from_primal, largest, beyond;
-    double before, narrowest_before; /* P and the least gap some rounds ago */
-    double narrowest;                /* gap of the candidates */
-    uint32_t rounds;                 /* at this lambda */
-    double gap;     /* certified by the last scan; 1, as before any, is always
-                     * true, since no loss is below 0 */
-    double scanned; /* P at the last scan of the wanted lambda */
-    uint64_t nonzeros, scans, updates;
-    uint32_t *param; /* [rows + 1] */
-    double *change;  /* [rows + 1] */
-    char *classes;   /* text of options.classes, or NULL */
-} columns_state;
-
-static double l1_of(const columns_state *s)
-{
-    return (double)s->rows * s->lambda * s->problem.options.l1_ratio;
-}
-
-static double l2_of(const columns_state *s)
-{
-    return (double)s->rows * s->lambda * (1 - s->problem.options.l1_ratio);
-}
-
 /* ---- values of margins --------------------------------------------------- */
 
 /* Sets b, z, r and h for the margins. */
 static void evaluate_margins(columns_state *s)
 {
-    s->b = columns_intercept(&s->problem, s->y, s->c, s->margin, s->rows, s->b,
-                             s->z, s->r, s->h, &s->loss);
+    s->b = columns_intercept(&s->plan.problem, s->y, s->c, s->margin, s->rows,
+                             s->b, s->z, s->r, s->h, &s->loss);
+    columns_centre(&s->plan.problem, s->c, s->weight_sum, s->rows, s->r);
+}
+
+double columns_primal(const columns_state *s)
+{
+    return s->loss + columns_l1(s) * s->l1_norm + columns_l2(s) / 2 * s->square;
+}
+
+/* sum c f*(y, -share r / c); overwrites r. */
+static double add_conjugates(const columns_state *s, const glm_rows *rows,
+                             double share, double *r)
+{
+    const glm_loss *loss = s->plan.problem.loss;
     double sum = 0;
-    for (uint64_t i = 0; columns_centre(&s->problem) && i < s->rows; i++)
-        sum += s->r[i];
-    for (uint64_t i = 0; i < s->rows; i++)
-        s->r[i] -= sum / (double)s->rows;
+    if (loss->conjugates)
+        return loss->conjugates(rows, share, r);
+    for (uint64_t i = 0; i < rows->n; i++)
+        if (rows->c[i] > 0)
+            sum += rows->c[i] * loss->conjugate(rows->y[i],
+                                                -share * r[i] / rows->c[i],
+                                                s->plan.problem.p);
+    return sum;
 }
 
-static double primal_of(const columns_state *s)
+double columns_gap(const columns_state *s, const columns_pending *at,
+                   const double *c, columns_seen seen)
 {
-    return s->loss + l1_of(s) * s->l1_norm + l2_of(s) / 2 * s->square;
-}
-
-/* The relative gap at residuals r, for the largest |slope| over columns, and
- * the sum of squares beyond l1; r is overwritten. */
-static double gap_of(const columns_state *s, double primal, double *r,
-                     double largest, double beyond)
-{
-    const double l1 = l1_of(s), l2 = l2_of(s);
-    const double share = l2 > 0 || largest <= l1 ? 1 : l1 / largest;
-    const glm_rows rows = {s->rows, s->y, s->c, s->z};
-    double dual = l2 > 0 ? -beyond / (2 * l2) : 0, size = 0, off = 0;
+    const double share =
+        at->l2 > 0 || seen.largest <= at->l1 ? 1 : at->l1 / seen.largest;
+    const glm_rows rows = {s->rows, s->y, c, at->z};
+    double dual = at->l2 > 0 ? -seen.beyond / (2 * at->l2) : 0;
+    double size = 0, off = 0;
     for (uint64_t i = 0; i < s->rows; i++) {
-        size += fabs(r[i] * s->y[i]);
-        off += r[i];
+        size += fabs(at->r[i] * s->y[i]);
+        off += at->r[i];
     }
-    if (s->problem.loss->conjugates) {
-        dual -= s->problem.loss->conjugates(&rows, share, r);
-    } else {
-        for (uint64_t i = 0; i < s->rows; i++)
-            dual -= s->problem.loss->conjugate(s->y[i], -share * r[i],
-                                               s->problem.p);
-    }
+    dual -= add_conjugates(s, &rows, share, at->r);
     /* Sums over n rows have rounding errors of about eps sqrt n of their terms.
      * What r sums up to, and should not, counts for each unit of b. */
     const double rounding =
-        DBL_EPSILON * (size + primal) * sqrt((double)s->rows) +
-        (s->problem.options.intercept ? fabs(off) * (2 * fabs(s->b) + s->unit)
-                                      : 0);
-    const double excess = primal - dual;
+        DBL_EPSILON * (size + at->primal) * sqrt((double)s->rows) +
+        (s->plan.problem.options.intercept
+             ? fabs(off) * (2 * fabs(at->b) + s->unit)
+             : 0);
+    const double excess = at->primal - dual;
     const double gap = (excess > 0 ? excess : 0) + rounding;
-    return isnan(excess) || !(primal > 0) ? (primal == 0 ? 0 : 1)
-                                          : gap / primal;
+    return isnan(excess) || !(at->primal > 0) ? (at->primal == 0 ? 0 : 1)
+                                              : gap / at->primal;
 }
 
 /* ---- candidates ---------------------------------------------------------- */
@@ -202,6 +142,7 @@ static strads_err dispatch_blocks(columns_state *s, strads_turn *turn,
     s->blocks = s->blocks_left = n;
     s->from_primal = s->primal;
     s->largest = s->beyond = 0;
+    s->stopped = false;
     memcpy(s->from, s->r, s->rows * sizeof *s->from);
     const strads_err err = strads_turn_dispatch(turn, phase, n, block);
     free(block);
@@ -214,7 +155,9 @@ static strads_err schedule(strads_turn *turn)
     if (turn->in_flight > 0)
         return strads_turn_wait(turn);
     if (s->next == COLUMNS_TO_START) {
-        const strads_err err = find_start(s, turn);
+        strads_err err = columns_deal(s, turn->seed);
+        if (!err)
+            err = find_start(s, turn);
         if (err)
             return err;
     }
@@ -224,11 +167,17 @@ static strads_err schedule(strads_turn *turn)
     case COLUMNS_TO_START:
     case COLUMNS_TO_LARGEST:
     case COLUMNS_TO_SCAN: {
-        const strads_block all = {.id = 0, .n = (uint32_t)s->columns};
+        const strads_block all = {.id = 1, .n = (uint32_t)s->columns};
         return strads_turn_dispatch(turn, COLUMNS_SCAN, 1, &all);
     }
     case COLUMNS_TO_SOLVE:
         return dispatch_blocks(s, turn, COLUMNS_SOLVE);
+    case COLUMNS_TO_KEEP:
+        return strads_turn_dispatch(turn, COLUMNS_KEEP, 1,
+                                    &(strads_block){.id = 0});
+    case COLUMNS_TO_END:
+        return strads_turn_dispatch(turn, COLUMNS_END, 1,
+                                    &(strads_block){.id = 0});
     case COLUMNS_TO_STOP:
         break;
     }
@@ -237,19 +186,18 @@ static strads_err schedule(strads_turn *turn)
 
 /* ---- commits ------------------------------------------------------------- */
 
-static void set_total(strads_commit *commit, uint32_t k, double wanted)
+void columns_set_total(strads_commit *commit, uint32_t k, double wanted)
 {
     commit->total_change[k] = wanted - commit->total[k];
 }
 
-/* Commits the margins' moves `step` times d, and b's new value. */
-static strads_err move_margins(columns_state *s, strads_commit *commit,
-                               const double *d, double step)
+strads_err columns_move(columns_state *s, strads_commit *commit,
+                        const double *d, double step)
 {
     const double b = s->b;
     uint32_t n = 0;
-    for (uint64_t i = 0; i < s->rows; i++)
-        if (d[i] != 0 && step != 0) {
+    for (uint64_t i = 0; step != 0 && i < s->rows; i++)
+        if (d[i] != 0) {
             s->param[n] = (uint32_t)(s->columns + i);
             s->change[n++] = step * d[i];
             s->margin[i] += step * d[i];
@@ -263,52 +211,10 @@ static strads_err move_margins(columns_state *s, strads_commit *commit,
                  : STRADS_OK;
 }
 
-/* Sets the totals that the next dispatch carries. */
-static void announce(columns_state *s, strads_commit *commit, double threshold)
+static void prepare_margins(columns_state *s)
 {
-    set_total(commit, COLUMNS_L1, l1_of(s));
-    set_total(commit, COLUMNS_L2, l2_of(s));
-    set_total(commit, COLUMNS_THRESHOLD, threshold);
-}
-
-/* The lambda that the options set, once lambda_max is known. */
-static double wanted_lambda(const columns_state *s)
-{
-    const strads_glm_options *o = &s->problem.options;
-    return o->lambda > 0 ? o->lambda
-           : o->c > 0    ? 1 / (o->c * (double)s->rows)
-                         : o->lambda_ratio * s->lambda_max;
-}
-
-/* The next lambda on the way down. */
-static double lower_lambda(const columns_state *s)
-{
-    const double wanted = wanted_lambda(s);
-    return s->lambda * COLUMNS_FALL > wanted ? s->lambda * COLUMNS_FALL
-                                             : wanted;
-}
-
-/* Goes to a scan: the last one of this lambda, which certifies it and keeps the
- * candidates of the next. */
-static void begin_scan(columns_state *s, strads_commit *commit)
-{
-    const double scale = (double)s->rows * s->problem.options.l1_ratio;
-    const double next = lower_lambda(s);
-    const double strong = fmax(2 * next - s->lambda, COLUMNS_SCREEN * next);
-    /* At the wanted lambda, columns near their bound may yet move. */
-    const double threshold = next < s->lambda ? strong : s->lambda * (1 - 1e-6);
-    s->next = COLUMNS_TO_SCAN;
-    announce(s, commit, scale * threshold);
-}
-
-/* Lambda_max and the margins of the start are known. From w = 0, lambda goes
- * down from lambda_max; a start is taken to be near. */
-static void begin_lambda(columns_state *s, strads_commit *commit)
-{
-    s->lambda =
-        s->n > 0 ? wanted_lambda(s) : fmax(s->lambda_max, wanted_lambda(s));
-    s->primal = primal_of(s);
-    begin_scan(s, commit);
+    memset(s->trial, 0, s->rows * sizeof *s->trial);
+    s->l1_norm = s->square = s->origins = 0;
 }
 
 static strads_err aggregate_margins(strads_commit *commit)
@@ -320,10 +226,15 @@ static strads_err aggregate_margins(strads_commit *commit)
         s->square += commit->value[k] * commit->value[k];
     }
     s->origins += commit->partial[COLUMNS_ORIGINS];
+    s->stopped = s->stopped || commit->partial[COLUMNS_STOPPED] != 0;
     for (uint64_t i = 0; i < s->rows; i++)
         s->trial[i] += d[i];
     if (--s->blocks_left > 0)
         return STRADS_OK;
+    if (s->stopped) { /* again, unless the run ends */
+        prepare_margins(s);
+        return STRADS_OK;
+    }
     /* The store's margins, of a checkpoint, are replaced. */
     const double *held =
         (const double *)strads_store_dense(commit->store, 0) + s->columns;
@@ -331,18 +242,17 @@ static strads_err aggregate_margins(strads_commit *commit)
     for (uint64_t i = 0; i < s->rows; i++)
         s->trial[i] -= held[i];
     s->b = held[s->rows];
-    const strads_err err = move_margins(s, commit, s->trial, 1);
-    begin_lambda(s, commit);
-    return err;
+    const strads_err err = columns_move(s, commit, s->trial, 1);
+    return err ? err : columns_begin_tasks(s, commit, INFINITY);
 }
 
 /* ---- a scan -------------------------------------------------------------- */
 
 /* What all partitions found. */
 typedef struct scan_result {
-    double largest, beyond;
-    bool partial; /* some columns that reach the threshold were not looked at */
+    columns_seen seen[COLUMNS_VIEWS_MAX];
     uint64_t found; /* new candidates */
+    bool stopped;
 } scan_result;
 
 static strads_err collect_scan(columns_state *s, const strads_commit *commit,
@@ -354,11 +264,13 @@ static strads_err collect_scan(columns_state *s, const strads_commit *commit,
     *out = (scan_result){0};
     while (at < end && !err) {
         const columns_scanned *head = (const void *)at;
-        const columns_found *found = (const void *)(head + 1);
-        out->largest = fmax(out->largest, head->largest);
-        out->beyond += head->beyond;
-        out->partial =
-            out->partial || head->threshold > commit->total[COLUMNS_THRESHOLD];
+        const columns_seen *seen = (const void *)(head + 1);
+        const columns_found *found = (const void *)(seen + head->views);
+        for (uint64_t v = 0; v < head->views; v++) {
+            out->seen[v].largest = fmax(out->seen[v].largest, seen[v].largest);
+            out->seen[v].beyond += seen[v].beyond;
+        }
+        out->stopped = out->stopped || head->stopped;
         out->found += head->n;
         for (uint64_t k = 0; k < head->n && !err; k++)
             err = add_candidate(s, found[k].column);
@@ -368,48 +280,22 @@ static strads_err collect_scan(columns_state *s, const strads_commit *commit,
     return err;
 }
 
-/* Certifies the wanted lambda. Without new candidates and without a gain since
- * the last scan, no further one would help. */
-static void certify(columns_state *s, const strads_commit *commit,
-                    const scan_result *scan)
-{
-    memcpy(s->trial, s->r, s->rows * sizeof *s->trial);
-    s->gap = scan->partial
-                 ? 1
-                 : gap_of(s, s->primal, s->trial, scan->largest, scan->beyond);
-    if (s->gap > commit->tolerance && scan->found == 0 &&
-        !(s->primal < s->scanned * (1 - 1e-15)))
-        s->next = COLUMNS_TO_STOP;
-    s->scanned = s->primal;
-}
-
 static strads_err aggregate_scan(strads_commit *commit)
 {
     columns_state *s = commit->state;
     scan_result scan;
     const strads_err err = collect_scan(s, commit, &scan);
-    if (err)
+    if (err || scan.stopped) /* again, unless the run ends */
         return err;
     s->scans++;
-    if (s->next == COLUMNS_TO_LARGEST) {
-        s->lambda_max =
-            scan.largest / ((double)s->rows * s->problem.options.l1_ratio);
-        s->next = COLUMNS_TO_MARGINS;
-        if (s->n == 0)
-            begin_lambda(s, commit);
-        else
-            memset(s->trial, 0, s->rows * sizeof *s->trial);
-        return STRADS_OK;
-    }
-    s->primal = primal_of(s);
-    s->next = s->n > 0 ? COLUMNS_TO_SOLVE : COLUMNS_TO_SCAN;
-    if (s->lambda <= wanted_lambda(s))
-        certify(s, commit, &scan);
-    s->lambda = lower_lambda(s);
-    s->primal = primal_of(s);
-    s->before = s->narrowest = s->narrowest_before = INFINITY;
-    s->rounds = 0;
-    announce(s, commit, l1_of(s));
+    if (s->next != COLUMNS_TO_LARGEST)
+        return columns_certify(s, commit, scan.seen, scan.found);
+    s->lambda_max = scan.seen[0].largest /
+                    (s->weight_sum * s->plan.problem.options.l1_ratio);
+    if (s->n == 0)
+        return columns_begin_tasks(s, commit, scan.seen[0].largest);
+    prepare_margins(s);
+    s->next = COLUMNS_TO_MARGINS;
     return STRADS_OK;
 }
 
@@ -420,8 +306,8 @@ static strads_err aggregate_scan(strads_commit *commit)
 static double penalty_at(const columns_state *s, const double *numbers,
                          double t)
 {
-    return l1_of(s) * (s->l1_norm + t * numbers[COLUMNS_L1_CHANGE]) +
-           l2_of(s) / 2 *
+    return columns_l1(s) * (s->l1_norm + t * numbers[COLUMNS_L1_CHANGE]) +
+           columns_l2(s) / 2 *
                (s->square + 2 * t * numbers[COLUMNS_CROSS] +
                 t * t * numbers[COLUMNS_MOVED]);
 }
@@ -431,7 +317,7 @@ static double loss_along(columns_state *s, const double *d, double t)
     const glm_rows rows = {s->rows, s->y, s->c, s->trial};
     for (uint64_t i = 0; i < s->rows; i++)
         s->trial[i] = s->z[i] + t * d[i];
-    return s->problem.loss->evaluate(&rows, s->problem.p, NULL, NULL);
+    return s->plan.problem.loss->evaluate(&rows, s->plan.problem.p, NULL, NULL);
 }
 
 /* The step along a block's change that does not raise P. For a squared loss it
@@ -441,19 +327,20 @@ static double find_step(columns_state *s, const double *numbers,
                         const double *d)
 {
     enum { HALVINGS = 40 };
-    if (s->problem.loss->constant && s->blocks == 1)
+    if (s->plan.problem.loss->constant && s->blocks == 1)
         return 1;
-    if (s->problem.loss->constant) {
+    if (s->plan.problem.loss->constant) {
         double slope = 0, curve = 0, mean = 0;
-        for (uint64_t i = 0; s->problem.options.intercept && i < s->rows; i++)
-            mean += d[i] / (double)s->rows;
+        for (uint64_t i = 0; s->plan.problem.options.intercept && i < s->rows;
+             i++)
+            mean += s->c[i] * d[i] / s->weight_sum;
         for (uint64_t i = 0; i < s->rows; i++) {
             slope += s->r[i] * (d[i] - mean);
-            curve += (d[i] - mean) * (d[i] - mean);
+            curve += s->c[i] * (d[i] - mean) * (d[i] - mean);
         }
-        slope -= l1_of(s) * numbers[COLUMNS_L1_CHANGE] +
-                 l2_of(s) * numbers[COLUMNS_CROSS];
-        curve += l2_of(s) * numbers[COLUMNS_MOVED];
+        slope -= columns_l1(s) * numbers[COLUMNS_L1_CHANGE] +
+                 columns_l2(s) * numbers[COLUMNS_CROSS];
+        curve += columns_l2(s) * numbers[COLUMNS_MOVED];
         return curve > 0 ? fmin(fmax(slope / curve, 0), 1) : slope >= 0;
     }
     /* Near the minimum the gain of a step is below the rounding of P. */
@@ -480,18 +367,22 @@ static bool has_stalled(columns_state *s)
     return !better || s->rounds >= ROUNDS;
 }
 
-/* After the last block of a round: solves on, or goes to a scan. */
-static void end_round(columns_state *s, strads_commit *commit)
+/* After the last block of a round: solves on, or keeps the solution. */
+static void end_round(columns_state *s, double tolerance)
 {
-    const bool last = s->lambda <= wanted_lambda(s);
+    const columns_pending before = {.l1 = columns_l1(s),
+                                    .l2 = columns_l2(s),
+                                    .primal = s->from_primal,
+                                    .b = s->b,
+                                    .r = s->from,
+                                    .z = s->z};
     const double gap =
-        gap_of(s, s->from_primal, s->from, s->largest, s->beyond);
-    const double inner = COLUMNS_INNER * commit->tolerance;
-    s->primal = primal_of(s);
+        columns_gap(s, &before, s->c, (columns_seen){s->largest, s->beyond});
+    s->primal = columns_primal(s);
     s->narrowest = fmin(s->narrowest, gap);
     const bool stalled = has_stalled(s);
-    if (stalled || gap <= (last ? inner : fmax(COLUMNS_ON_THE_WAY, inner)))
-        begin_scan(s, commit);
+    if (stalled || gap <= columns_inner(s, tolerance))
+        s->next = COLUMNS_TO_KEEP;
 }
 
 static strads_err aggregate_solve(strads_commit *commit)
@@ -516,25 +407,18 @@ static strads_err aggregate_solve(strads_commit *commit)
         s->nonzeros += (uint64_t)(to != 0);
         s->nonzeros -= (uint64_t)(w != 0);
     }
-    const strads_err err = move_margins(s, commit, d, t);
+    const strads_err err = columns_move(s, commit, d, t);
     if (!err && --s->blocks_left == 0)
-        end_round(s, commit);
+        end_round(s, commit->tolerance);
     return err;
-}
-
-static strads_err objective(void *state, strads_report *report)
-{
-    const columns_state *s = state;
-    report->objective = s->primal / (double)s->rows;
-    report->gap = s->gap;
-    report->nonzeros = s->nonzeros;
-    return STRADS_OK;
 }
 
 /* ---- beginning and end --------------------------------------------------- */
 
-static strads_err shape_columns(const strads_data *data, strads_shape *shape)
+static strads_err shape_columns(const columns_plan *plan,
+                                const strads_data *data, strads_shape *shape)
 {
+    const uint64_t views = columns_views(plan, shape->rows);
     shape->parameters = shape->cols + shape->rows + 1;
     shape->coefficients = shape->cols;
     shape->block_max = UINT32_MAX;
@@ -551,8 +435,10 @@ static strads_err shape_columns(const strads_data *data, strads_shape *shape)
         if (share && share->pack)
             shape->run_bytes += strads_pack_reader_bytes(share->pack);
         if (share)
-            shape->run_bytes += shape->rows * COLUMNS_ROW_BYTES;
+            shape->run_bytes +=
+                shape->rows * (COLUMNS_ROW_BYTES + views * COLUMNS_VIEW_BYTES);
     }
+    shape->run_bytes += shape->rows * views * COLUMNS_PENDING_BYTES;
     return STRADS_OK;
 }
 
@@ -589,12 +475,13 @@ static void end_columns(void *state)
     free(s->param);
     free(s->change);
     free(s->classes);
+    columns_tasks_free(s);
     free(s);
 }
 
 static strads_err fill_state(columns_state *s, const strads_data *data)
 {
-    enum { ARRAYS = 8 };
+    enum { ARRAYS = 10 };
     const uint64_t n = s->rows;
     s->y = calloc(n * ARRAYS + 1, sizeof *s->y);
     s->bound = calloc(s->partitions + 1, sizeof *s->bound);
@@ -604,25 +491,32 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
     if (!s->y || !s->bound || !s->first || !s->param || !s->change)
         return strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
                            (unsigned long long)n);
-    double **const array[ARRAYS - 1] = {&s->c, &s->margin, &s->z,    &s->r,
-                                        &s->h, &s->from,   &s->trial};
+    double **const array[ARRAYS - 1] = {&s->weight, &s->c,    &s->other,
+                                        &s->margin, &s->z,    &s->r,
+                                        &s->h,      &s->from, &s->trial};
     for (int k = 0; k + 1 < ARRAYS; k++)
         *array[k] = s->y + (uint64_t)(k + 1) * n;
-    for (uint64_t i = 0; i < n; i++)
-        s->c[i] = 1;
     for (uint32_t p = 0; p < s->partitions; p++)
         s->bound[p + 1] = strads_data_part_cols(data, p).end;
     const strads_share *own = NULL;
     for (uint32_t p = 0; p < s->partitions && !own; p++)
         own = strads_data_share(data, p);
     if (own) {
-        const strads_err err =
-            columns_targets(&s->problem, own, s->y, &s->classes);
+        const strads_glm_options *o = &s->plan.problem.options;
+        strads_err err =
+            linear_read_weights((linear_weights){o->weights, o->row_weight},
+                                own, n, s->weight);
+        if (!err)
+            err = columns_targets(&s->plan.problem, own, s->y, &s->classes);
+        s->weight_sum = columns_weigh(s->weight, NULL, 0, n, s->c);
+        if (!err && !(s->weight_sum > 0))
+            err = strads_fail(STRADS_EINVAL, "the weights of all rows are 0: "
+                                             "at least one must be above");
         if (s->classes)
-            s->problem.options.classes = s->classes;
-        s->unit = s->problem.loss->labels == GLM_NUMBERS ? 0 : 1;
-        for (uint64_t i = 0; i < n && s->problem.loss->labels == GLM_NUMBERS;
-             i++)
+            s->plan.problem.options.classes = s->classes;
+        s->unit = s->plan.problem.loss->labels == GLM_NUMBERS ? 0 : 1;
+        for (uint64_t i = 0;
+             i < n && s->plan.problem.loss->labels == GLM_NUMBERS; i++)
             s->unit = fmax(s->unit, fabs(s->y[i]));
         return err;
     }
@@ -631,22 +525,23 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
                        "there");
 }
 
-static strads_err begin_columns(const glm_problem *problem,
+static strads_err begin_columns(const columns_plan *plan,
                                 const strads_data *data,
                                 const strads_shape *shape, void **state)
 {
     columns_state *s = calloc(1, sizeof *s);
     if (!s)
         return strads_fail(STRADS_ENOMEM, "no memory for a fit by columns");
-    s->problem = *problem;
+    s->plan = *plan;
     s->rows = shape->rows;
     s->columns = shape->cols;
     s->partitions = shape->partitions;
     s->shape = shape;
-    s->next_id = 1;
+    s->next_id = 2;
     s->gap = 1;
-    s->scanned = INFINITY;
-    const strads_err err = fill_state(s, data);
+    strads_err err = fill_state(s, data);
+    if (!err)
+        err = columns_tasks_new(s);
     if (err) {
         end_columns(s);
         return err;
@@ -680,18 +575,27 @@ static const strads_phase phases[COLUMNS_PHASES] = {
                        .to = STRADS_TO_OWNER,
                        .partial = columns_partial_block,
                        .update = columns_update_solve,
-                       .aggregate = aggregate_solve}};
+                       .aggregate = aggregate_solve},
+    [COLUMNS_KEEP] = {.name = "keep",
+                      .when = STRADS_WHEN_CALLED,
+                      .partial = columns_partial_keep,
+                      .update = columns_update_keep,
+                      .aggregate = columns_keep},
+    [COLUMNS_END] = {.name = "end",
+                     .to = STRADS_TO_NOBODY,
+                     .when = STRADS_WHEN_CALLED,
+                     .reports = true,
+                     .aggregate = columns_end_path}};
 
 /* Options that the fits by columns lack. */
 static strads_err refuse_options(const glm_problem *p)
 {
     const strads_glm_options *o = &p->options;
-    const bool weighs = o->weights || o->row_weight ||
-                        (o->class_weight && *o->class_weight &&
-                         strcmp(o->class_weight, "none") != 0);
+    const bool weighs = o->class_weight && *o->class_weight &&
+                        strcmp(o->class_weight, "none") != 0;
     const char *lacks =
         o->standardize                              ? "standardize"
-        : weighs                                    ? "weights"
+        : weighs                                    ? "class-weight"
         : o->lower > -DBL_MAX || o->upper < DBL_MAX ? "positive, lower or upper"
         : o->offset || o->row_offset                ? "offset"
         : o->penalty_factors || o->penalty_factor   ? "penalty-factors"
@@ -716,22 +620,34 @@ static strads_err refuse_options(const glm_problem *p)
                : STRADS_OK;
 }
 
-static strads_err resolve_lasso_columns(const void *config, glm_problem *out)
+static strads_err resolve_lasso_columns(const void *config, columns_plan *out)
 {
-    const strads_err err = glm_lasso_resolve(config, out);
-    return err ? err : refuse_options(out);
+    const strads_err err = glm_lasso_resolve(config, &out->problem);
+    return err ? err : refuse_options(&out->problem);
 }
 
-static strads_err resolve_glm_columns(const void *config, glm_problem *out)
+static strads_err resolve_glm_columns(const void *config, columns_plan *out)
 {
-    const strads_err err = glm_options_resolve(config, out);
-    return err ? err : refuse_options(out);
+    const strads_err err = glm_options_resolve(config, &out->problem);
+    return err ? err : refuse_options(&out->problem);
 }
 
-static strads_err resolve_logistic_columns(const void *config, glm_problem *out)
+static strads_err resolve_logistic_columns(const void *config,
+                                           columns_plan *out)
 {
-    const strads_err err = glm_logistic_resolve(config, out);
-    return err ? err : refuse_options(out);
+    const strads_err err = glm_logistic_resolve(config, &out->problem);
+    return err ? err : refuse_options(&out->problem);
+}
+
+static strads_err resolve_path_columns(const void *config, columns_plan *out)
+{
+    const strads_err err = glm_path_resolve(config, &out->problem, &out->path);
+    out->is_path = true;
+    out->folds = out->path.folds;
+    out->fold_file = out->path.fold_file && *out->path.fold_file
+                         ? out->path.fold_file
+                         : NULL;
+    return err ? err : refuse_options(&out->problem);
 }
 
 /* The slots of a program with its own way to read options. */
@@ -740,37 +656,46 @@ static strads_err resolve_logistic_columns(const void *config, glm_problem *out)
                                    const strads_data *data,                 \
                                    strads_shape *shape)                     \
     {                                                                       \
-        glm_problem problem;                                                \
-        const strads_err err = resolve(config, &problem);                   \
-        return err ? err : shape_columns(data, shape);                      \
+        columns_plan plan = {0};                                            \
+        const strads_err err = resolve(config, &plan);                      \
+        return err ? err : shape_columns(&plan, data, shape);               \
     }                                                                       \
     static strads_err begin_##name(const void *config,                      \
                                    const strads_data *data,                 \
                                    const strads_shape *shape, void **state) \
     {                                                                       \
-        glm_problem problem;                                                \
-        const strads_err err = resolve(config, &problem);                   \
-        return err ? err : begin_columns(&problem, data, shape, state);     \
+        columns_plan plan = {0};                                            \
+        const strads_err err = resolve(config, &plan);                      \
+        return err ? err : begin_columns(&plan, data, shape, state);        \
     }                                                                       \
     static strads_err open_##name(const strads_task *task, void **local)    \
     {                                                                       \
-        glm_problem problem;                                                \
-        const strads_err err = resolve(task->config, &problem);             \
-        return err ? err : columns_open(&problem, task, local);             \
+        columns_plan plan = {0};                                            \
+        const strads_err err = resolve(task->config, &plan);                \
+        return err ? err : columns_open(&plan, task, local);                \
     }
 
-#define COLUMNS_PROGRAM(config_type)                                           \
+#define COLUMNS_PROGRAM                                                        \
     .size = sizeof(strads_program), .split = STRADS_SPLIT_COLS,                \
     .packed = true, .no_policy = true, .owned = owned_columns, .pooled = true, \
-    .config_size = sizeof(config_type), .phases = phases,                      \
-    .n_phases = COLUMNS_PHASES, .end = end_columns, .close = columns_close,    \
-    .refresh = columns_refresh, .schedule = schedule, .weight = weigh_column,  \
-    .objective = objective
+    .phases = phases, .n_phases = COLUMNS_PHASES, .end = end_columns,          \
+    .close = columns_close, .refresh = columns_refresh, .schedule = schedule,  \
+    .weight = weigh_column, .objective = columns_report
+
+#define COLUMNS_FIT(config_type) \
+    COLUMNS_PROGRAM, .config_size = sizeof(config_type)
+
+#define COLUMNS_PATH                                                     \
+    COLUMNS_PROGRAM, .config_size = sizeof(strads_glm_path_options),     \
+                     .measures = glm_path_measures, .shape = shape_path, \
+                     .begin = begin_path, .open = open_path,             \
+                     .pack_state = columns_pack,                         \
+                     .unpack_state = columns_unpack
 
 COLUMNS_SLOTS(lasso, resolve_lasso_columns)
 
 const strads_program strads_program_lasso_columns = {
-    COLUMNS_PROGRAM(strads_glm_options),
+    COLUMNS_FIT(strads_glm_options),
     .name = "lasso-columns",
     .summary = "the Lasso on data that is cut by columns, or larger than "
                "memory",
@@ -783,7 +708,7 @@ const strads_program strads_program_lasso_columns = {
 COLUMNS_SLOTS(logistic, resolve_logistic_columns)
 
 const strads_program strads_program_logistic_columns = {
-    COLUMNS_PROGRAM(strads_logistic_options),
+    COLUMNS_FIT(strads_logistic_options),
     .name = "logistic-columns",
     .summary = "logistic regression with an L1 penalty on data that is cut by "
                "columns, or larger than memory",
@@ -797,7 +722,7 @@ const strads_program strads_program_logistic_columns = {
 COLUMNS_SLOTS(glm, resolve_glm_columns)
 
 const strads_program strads_program_glm_columns = {
-    COLUMNS_PROGRAM(strads_glm_options),
+    COLUMNS_FIT(strads_glm_options),
     .name = "glm-columns",
     .summary = "generalised linear models with an L1 penalty on data that is "
                "cut by columns, or larger than memory",
@@ -808,13 +733,40 @@ const strads_program strads_program_glm_columns = {
     .begin = begin_glm,
     .open = open_glm};
 
+COLUMNS_SLOTS(path, resolve_path_columns)
+
+const strads_program strads_program_lasso_path_columns = {
+    COLUMNS_PATH, .name = "lasso-path-columns",
+    .summary = "the Lasso's path on data that is cut by columns, or larger "
+               "than memory",
+    .options = glm_lasso_path_columns_table,
+    .defaults = &glm_lasso_path_defaults};
+
+const strads_program strads_program_logistic_path_columns = {
+    COLUMNS_PATH,
+    .name = "logistic-path-columns",
+    .summary = "logistic regression's path on data that is cut by columns, or "
+               "larger than memory",
+    .options = glm_logistic_path_columns_table,
+    .defaults = &glm_logistic_path_defaults,
+    .named_labels = linear_classes_named};
+
+const strads_program strads_program_glm_path_columns = {
+    COLUMNS_PATH,
+    .name = "glm-path-columns",
+    .summary = "a path of generalised linear models on data that is cut by "
+               "columns, or larger than memory",
+    .options = glm_path_columns_table,
+    .defaults = &glm_path_defaults,
+    .named_labels = glm_named_labels};
+
 /* ---- results ------------------------------------------------------------- */
 
 strads_glm_options strads_columns_resolved(const void *state)
 {
     const columns_state *s = state;
-    strads_glm_options o = s->problem.options;
-    o.lambda = wanted_lambda(s);
+    strads_glm_options o = s->plan.problem.options;
+    o.lambda = s->path ? 0 : columns_wanted(s);
     o.lambda_ratio = o.c = 0;
     return o;
 }

@@ -1,10 +1,10 @@
 /* Declarations that the files of the fits by columns share.
  *
- *     P(w, b) = sum f(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2,   z = X w + b
+ *     P(w, b) = sum c_i f(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2,   z = X w + b
  *
- * is n times the objective that users see. A partition holds a range of
- * columns, in memory or packed in a file, and a copy of the margins X w. So a
- * scan of all columns needs no sum over partitions, and only columns that may
+ * is W = sum c_i times the objective that users see. A partition holds a range
+ * of columns, in memory or packed in a file, and a copy of the margins X w. So
+ * a scan of all columns needs no sum over partitions, and only columns that may
  * be nonzero, the candidates, are ever held unpacked.
  *
  * Parameters: the coefficients, 0 .. p - 1; then the margins X w, p .. p + n -
@@ -21,36 +21,79 @@
 
 #include "glm_parts.h"
 
-enum { COLUMNS_SCAN, COLUMNS_MARGINS, COLUMNS_SOLVE, COLUMNS_PHASES };
+enum {
+    COLUMNS_SCAN,
+    COLUMNS_MARGINS,
+    COLUMNS_SOLVE,
+    COLUMNS_KEEP, /* the present solution waits for a scan */
+    COLUMNS_END,  /* back to the last point of a path */
+    COLUMNS_PHASES
+};
+
+/* Most solutions that one scan certifies. */
+enum { COLUMNS_VIEWS_MAX = 32 };
+
+/* What a program by columns fits. */
+typedef struct columns_plan {
+    glm_problem problem;
+    bool is_path;
+    strads_glm_path_options path;
+    uint32_t folds; /* of a cross-validation; 0: none, or by the file */
+    const char *fold_file;
+} columns_plan;
+
+/* Whether it is a cross-validation. */
+static inline bool columns_validates(const columns_plan *plan)
+{
+    return plan->folds > 0 || plan->fold_file;
+}
 
 /* Numbers that travel with each dispatch (shared totals). */
 enum {
-    COLUMNS_L1, /* the penalty's weights, times n */
+    COLUMNS_L1, /* the penalty's weights, times W */
     COLUMNS_L2,
-    COLUMNS_THRESHOLD, /* a scan keeps columns with |slope| from here on; 0,
-                        * as at the start: it finds the largest |slope| at w =
-                        * 0 only */
+    COLUMNS_THRESHOLD, /* a scan keeps columns with |slope| from here on, at the
+                        * last solution; 0, as at the start: it finds the
+                        * largest |slope| at w = 0 only */
+    COLUMNS_FOLD,      /* rows of this fold, from 1, weigh nothing; 0: all do */
     COLUMNS_TOTALS
 };
 
-/* The head of one partition's result of a scan; a columns_found for each new
- * candidate follows. */
+/* The head of one partition's result of a scan; a columns_seen for each
+ * solution and a columns_found for each new candidate follow. */
 typedef struct columns_scanned {
-    double largest;   /* |slope| of all columns, if it reaches the threshold */
-    double beyond;    /* sum of max(0, |slope| - l1)^2 */
-    double threshold; /* from which candidates are kept: above the one that was
-                       * asked for, if there were too many */
-    uint64_t n;
+    uint64_t views, n;
+    uint64_t stopped; /* by the user, before the last column */
 } columns_scanned;
+
+typedef struct columns_seen {
+    double largest; /* |slope| of all columns, if it reaches the penalty's */
+    double beyond;  /* sum of max(0, |slope| - l1)^2 */
+} columns_seen;
 
 typedef struct columns_found {
     uint32_t column;
     uint32_t unused;
-    double slope;
+    double size; /* |slope| beside the bound from which on columns are kept */
 } columns_found;
 
-/* What a partition needs for each row. */
-enum { COLUMNS_ROW_BYTES = 8 * sizeof(double) + sizeof(float) };
+/* What a partition and the coordinator need for each row: always, and for each
+ * solution that waits for a scan. */
+enum {
+    COLUMNS_ROW_BYTES = 9 * sizeof(double) + sizeof(uint32_t),
+    COLUMNS_VIEW_BYTES = sizeof(double) + sizeof(float),
+    COLUMNS_PENDING_BYTES = 2 * sizeof(double)
+};
+
+/* How many solutions wait for one scan: some 2^21 rows of them. A scan
+ * multiplies by each, so there is a bound. */
+static inline uint32_t columns_views(const columns_plan *plan, uint64_t rows)
+{
+    const uint64_t fit = rows > 0 ? (UINT64_C(1) << 21) / rows : 1;
+    return !plan->is_path || fit < 1 ? 1
+           : fit > COLUMNS_VIEWS_MAX ? COLUMNS_VIEWS_MAX
+                                     : (uint32_t)fit;
+}
 
 /* Most new candidates of a partition in one scan. */
 enum { COLUMNS_FOUND_MAX = 1 << 15 };
@@ -65,6 +108,8 @@ enum {
     COLUMNS_ORIGINS,   /* sum of the columns' origins times d; for margins,
                         * times w */
     COLUMNS_UPDATES,   /* updates of coordinates */
+    COLUMNS_STOPPED,   /* margins: the user has stopped the run before all
+                        * columns were read */
     COLUMNS_NUMBERS
 };
 
@@ -83,27 +128,44 @@ typedef struct columns_kept {
     uint64_t limit;   /* most bytes of entries */
 } columns_kept;
 
+/* A solution that waits for the next scan. */
+typedef struct columns_view {
+    double *r;         /* [rows] -c f' */
+    float *narrow;     /* [rows + 16] r / unit */
+    double norm, unit; /* |r|, max |r_i| */
+    double l1;
+    double keep;    /* a scan keeps columns with |slope| from here on, */
+    double look;    /* and may skip those that are surely below */
+    double largest; /* found so far, see columns_seen */
+    double beyond;
+} columns_view;
+
 typedef struct columns_local {
     glm_problem problem;
     uint64_t rows, columns; /* of the data */
     double *y;              /* [rows] targets */
-    double *c;              /* [rows] ones: weights of rows */
+    double *weight;         /* [rows] of the data, */
+    double *c;              /* and of the current fold, */
+    double weight_sum;      /* and their sum */
+    glm_folds fold_of;      /* only n and of[] are used */
+    uint32_t fold;          /* as COLUMNS_FOLD */
     double *margin;         /* [rows] X w, */
     double b;               /* and the intercept */
-    bool fresh;             /* the six members that follow are of now */
-    double *z, *r, *h;      /* [rows] margins with b; -f'; curvature */
-    double norm, unit;      /* |r|, max |r_i| */
-    float *narrow;          /* [rows + 16] r / unit */
+    bool fresh;             /* z, r and h are of now */
+    double *z, *r, *h;      /* [rows] margins with b; -c f'; curvature */
     double *left;           /* [rows] of a solution */
     double *none;           /* [rows] margins of w = 0 */
+    columns_view view[COLUMNS_VIEWS_MAX];
+    uint32_t views;
     columns_kept kept;
     strads_pack_reader *reader; /* NULL: the columns are in memory */
     float *dot;                 /* [most columns of a chunk] */
+    bool *mark;                 /* likewise: unpack it */
     uint32_t dots;
     columns_kept pending; /* the last column of a chunk, which may continue */
 } columns_local;
 
-strads_err columns_open(const glm_problem *problem, const strads_task *task,
+strads_err columns_open(const columns_plan *plan, const strads_task *task,
                         void **local);
 void columns_close(void *local);
 strads_err columns_refresh(strads_task *task, const strads_change *change,
@@ -113,6 +175,8 @@ strads_err columns_update_scan(strads_task *task);
 size_t columns_partial_block(const strads_task *task);
 strads_err columns_update_margins(strads_task *task);
 strads_err columns_update_solve(strads_task *task);
+size_t columns_partial_keep(const strads_task *task);
+strads_err columns_update_keep(strads_task *task);
 
 /* Fills in the targets of a share's rows, and the classes as text, which the
  * caller frees (NULL: not wanted; unchanged if the loss has none).
@@ -120,15 +184,18 @@ strads_err columns_update_solve(strads_task *task);
 strads_err columns_targets(const glm_problem *problem,
                            const strads_share *share, double *y, char **text);
 
-/* Whether r has the mean 0, by definition of b: then rounding is removed. Other
- * losses bound r on one side, which subtraction could leave. */
-static inline bool columns_centre(const glm_problem *problem)
-{
-    return problem->options.intercept && problem->loss->constant;
-}
+/* Sets c[n] to the rows' weights, 0 in a fold from 1 on; returns their sum. */
+double columns_weigh(const double *weight, const uint32_t *fold_of,
+                     uint32_t fold, uint64_t n, double *c);
 
-/* Returns the b that minimises sum f(y, margin + b), from b on, or b without an
- * intercept; and z = margin + b, r, h and the loss there. */
+/* With an intercept and a squared loss r has the sum 0, by definition of b:
+ * takes away what rounding leaves. Other losses bound r on one side, which
+ * subtraction could leave. */
+void columns_centre(const glm_problem *problem, const double *c, double weight,
+                    uint64_t n, double *r);
+
+/* Returns the b that minimises sum c f(y, margin + b), from b on, or b without
+ * an intercept; and z = margin + b, r, h and the loss there. */
 double columns_intercept(const glm_problem *problem, const double *y,
                          const double *c, const double *margin, uint64_t n,
                          double b, double *z, double *r, double *h,
@@ -147,5 +214,138 @@ static inline double columns_step(double u, double a, double l1, double l2)
     const double over = fabs(u) - l1;
     return over > 0 && a + l2 > 0 ? copysign(over, u) / (a + l2) : 0;
 }
+
+/* ---- the coordinator (columns.c, columns_path.c) ------------------------- */
+
+typedef enum columns_next {
+    COLUMNS_TO_START,
+    COLUMNS_TO_MARGINS,
+    COLUMNS_TO_LARGEST,
+    COLUMNS_TO_SCAN,
+    COLUMNS_TO_SOLVE,
+    COLUMNS_TO_KEEP,
+    COLUMNS_TO_END,
+    COLUMNS_TO_STOP
+} columns_next;
+
+/* The tasks are the lambdas of a path, or the only one, on all rows; then, for
+ * each lambda, the folds. A solution that is none of them is on the way to a
+ * smaller lambda. */
+enum { COLUMNS_ON_THE_WAY = UINT32_MAX };
+
+typedef enum columns_done {
+    COLUMNS_OPEN,
+    COLUMNS_PENDING, /* solved, not certified */
+    COLUMNS_DONE
+} columns_done;
+
+/* A solution that waits for its scan. */
+typedef struct columns_pending {
+    uint32_t task, fold;
+    double l1, l2, primal, b;
+    double *r, *z;           /* [rows] */
+    strads_path_point point; /* owns its arrays */
+    double error, right;     /* on the rows of its fold */
+} columns_pending;
+
+typedef struct columns_state {
+    columns_plan plan;
+    uint64_t rows, columns;
+    uint32_t partitions;
+    const strads_shape *shape;
+    double *y, *weight;         /* [rows] targets, weights */
+    double *c, *other;          /* [rows] weights of two folds */
+    double *margin, *z, *r, *h; /* [rows] */
+    double *from, *trial;       /* [rows] */
+    double weight_sum;          /* of c */
+    uint32_t fold;              /* of c, as COLUMNS_FOLD */
+    double b, unit;             /* the intercept; the unit of margins */
+    double origins;      /* the part of b that makes up for columns' origins */
+    uint64_t *bound;     /* [partitions + 1] columns of partitions */
+    uint32_t *candidate; /* [n] ascending */
+    uint32_t n, capacity;
+    uint32_t *first; /* [partitions + 1] candidates of partitions */
+    uint64_t next_id;
+    double lambda_max, lambda; /* as users see them; the current one */
+    columns_next next;
+    /* Of the margins now, times W; at a start the margins are those of 0 until
+     * its own are known. */
+    double loss, l1_norm, square, primal;
+    /* Of the round in progress: */
+    uint32_t blocks, blocks_left;
+    bool stopped; /* the user has stopped a part of it */
+    double from_primal, largest, beyond;
+    double before, narrowest_before; /* P and the least gap some rounds ago */
+    double narrowest;                /* gap of the candidates */
+    uint32_t rounds;                 /* at this lambda */
+    /* Tasks (columns_path.c): */
+    glm_path *path; /* the lambdas; NULL: one */
+    glm_folds folds;
+    uint32_t points, tasks;
+    uint32_t *done;           /* [tasks] columns_done */
+    double *tried;            /* [tasks] P at the last scan of it */
+    strads_path_point *point; /* [points] */
+    uint32_t task;            /* the present one */
+    columns_pending *pending; /* [views] */
+    uint32_t n_pending, views;
+    double screened,
+        screening; /* scans have kept the columns of lambdas down to
+                                 * this one; the next one will */
+    bool starts;   /* the present solution comes from a model or checkpoint */
+    bool over;     /* all tasks are done */
+    double gap;    /* the worst of all tasks; 1, as before any is certified, is
+                  * always true, since no loss is below 0 */
+    uint64_t nonzeros, scans, updates;
+    uint32_t *param; /* [rows + 1] */
+    double *change;  /* [rows + 1] */
+    char *classes;   /* text of options.classes, or NULL */
+} columns_state;
+
+static inline double columns_l1(const columns_state *s)
+{
+    return s->weight_sum * s->lambda * s->plan.problem.options.l1_ratio;
+}
+
+static inline double columns_l2(const columns_state *s)
+{
+    return s->weight_sum * s->lambda * (1 - s->plan.problem.options.l1_ratio);
+}
+
+/* columns.c: P of the margins now. */
+double columns_primal(const columns_state *s);
+/* The relative gap of a solution, for the largest |slope| over columns and the
+ * sum of squares beyond l1; overwrites its r. */
+double columns_gap(const columns_state *s, const columns_pending *at,
+                   const double *c, columns_seen seen);
+/* Sets a shared total of the next dispatch. */
+void columns_set_total(strads_commit *commit, uint32_t k, double wanted);
+/* Commits the margins' moves `step` times d, and b's new value. STRADS_ENOMEM.
+ */
+strads_err columns_move(columns_state *s, strads_commit *commit,
+                        const double *d, double step);
+
+/* columns_path.c. Sets up the tasks; frees them. */
+strads_err columns_tasks_new(columns_state *s);
+void columns_tasks_free(columns_state *s);
+/* Deals the folds. STRADS_EINVAL: a fold leaves no rows, or one class. */
+strads_err columns_deal(columns_state *s, uint64_t seed);
+/* The lambda that a fit's options set, once lambda_max is known. */
+double columns_wanted(const columns_state *s);
+/* Begins, once lambda_max and, of a start, the margins are known. Without one
+ * `largest` is |slope| at w = 0. STRADS_ENOMEM. */
+strads_err columns_begin_tasks(columns_state *s, strads_commit *commit,
+                               double largest);
+/* How exactly the candidates are solved. */
+double columns_inner(const columns_state *s, double tolerance);
+strads_err columns_keep(strads_commit *commit);
+/* After a scan: certifies the pending solutions. `found` counts new candidates;
+ * seen[] has a line for each solution. */
+strads_err columns_certify(columns_state *s, strads_commit *commit,
+                           const columns_seen *seen, uint64_t found);
+/* Back to the coefficients of the last point. STRADS_ENOMEM. */
+strads_err columns_end_path(strads_commit *commit);
+strads_err columns_report(void *state, strads_report *report);
+strads_err columns_pack(const void *state, strads_bytes *out);
+strads_err columns_unpack(void *state, const void *bytes, size_t size);
 
 #endif

@@ -63,6 +63,29 @@ strads_err columns_targets(const glm_problem *problem,
     return err;
 }
 
+double columns_weigh(const double *weight, const uint32_t *fold_of,
+                     uint32_t fold, uint64_t n, double *c)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        c[i] = fold > 0 && fold_of[i] + 1 == fold ? 0 : weight[i];
+        sum += c[i];
+    }
+    return sum;
+}
+
+void columns_centre(const glm_problem *problem, const double *c, double weight,
+                    uint64_t n, double *r)
+{
+    double sum = 0;
+    if (!problem->options.intercept || !problem->loss->constant)
+        return;
+    for (uint64_t i = 0; i < n; i++)
+        sum += r[i];
+    for (uint64_t i = 0; i < n; i++)
+        r[i] -= c[i] * (sum / weight);
+}
+
 double columns_intercept(const glm_problem *problem, const double *y,
                          const double *c, const double *margin, uint64_t n,
                          double b, double *z, double *r, double *h,
@@ -100,29 +123,26 @@ double columns_intercept(const glm_problem *problem, const double *y,
     }
 }
 
-/* Makes z, r and h those of the margins; returns b. With an intercept and a
- * squared loss, the mean of r that rounding leaves goes as well. */
+/* Makes z, r and h those of the margins; returns b. */
 static double evaluate_rows(columns_local *l, const double *margin, double from)
 {
-    double loss, sum = 0, square = 0;
+    double loss;
     const double b = columns_intercept(&l->problem, l->y, l->c, margin, l->rows,
                                        from, l->z, l->r, l->h, &loss);
-    for (uint64_t i = 0; columns_centre(&l->problem) && i < l->rows; i++)
-        sum += l->r[i];
-    l->unit = 0;
-    for (uint64_t i = 0; i < l->rows; i++) {
-        l->r[i] -= sum / (double)l->rows;
-        square += l->r[i] * l->r[i];
-        l->unit = fmax(l->unit, fabs(l->r[i]));
-    }
-    for (uint64_t i = 0; i < l->rows; i++)
-        l->narrow[i] = l->unit > 0 ? (float)(l->r[i] / l->unit) : 0;
-    l->norm = sqrt(square);
+    columns_centre(&l->problem, l->c, l->weight_sum, l->rows, l->r);
     return b;
 }
 
-static void refresh_rows(columns_local *l)
+/* Makes z, r and h those of the last commit, with the weights of a fold. */
+static void refresh_rows(columns_local *l, const double *total)
 {
+    const uint32_t fold = (uint32_t)total[COLUMNS_FOLD];
+    if (fold != l->fold) {
+        l->weight_sum =
+            columns_weigh(l->weight, l->fold_of.of, fold, l->rows, l->c);
+        l->fold = fold;
+        l->fresh = false;
+    }
     if (!l->fresh)
         l->b = evaluate_rows(l, l->margin, l->b);
     l->fresh = true;
@@ -144,6 +164,55 @@ strads_err columns_refresh(strads_task *task, const strads_change *change,
             l->fresh = false;
         }
     return STRADS_OK;
+}
+
+/* ---- solutions that wait for their scan ---------------------------------- */
+
+static void free_views(columns_local *l)
+{
+    for (uint32_t v = 0; v < COLUMNS_VIEWS_MAX; v++) {
+        free(l->view[v].r);
+        free(l->view[v].narrow);
+    }
+}
+
+/* Copies r to the view, which keeps its arrays; narrow is r / unit, so that
+ * products in f32 neither overflow nor get lost. */
+static strads_err set_view(columns_local *l, columns_view *v, double l1)
+{
+    enum { SLACK = 16 };
+    double square = 0;
+    if (!v->r)
+        v->r = calloc(l->rows + 1, sizeof *v->r);
+    if (!v->narrow)
+        v->narrow = calloc(l->rows + SLACK, sizeof *v->narrow);
+    if (!v->r || !v->narrow)
+        return strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
+                           (unsigned long long)l->rows);
+    memcpy(v->r, l->r, l->rows * sizeof *v->r);
+    v->l1 = l1;
+    v->unit = 0;
+    for (uint64_t i = 0; i < l->rows; i++) {
+        square += v->r[i] * v->r[i];
+        v->unit = fmax(v->unit, fabs(v->r[i]));
+    }
+    for (uint64_t i = 0; i < l->rows; i++)
+        v->narrow[i] = v->unit > 0 ? (float)(v->r[i] / v->unit) : 0;
+    v->norm = sqrt(square);
+    return STRADS_OK;
+}
+
+size_t columns_partial_keep(const strads_task *task)
+{
+    (void)task;
+    return 0;
+}
+
+strads_err columns_update_keep(strads_task *task)
+{
+    columns_local *l = task->local;
+    refresh_rows(l, task->total);
+    return set_view(l, &l->view[l->views++], task->total[COLUMNS_L1]);
 }
 
 /* ---- kept columns -------------------------------------------------------- */
@@ -260,28 +329,36 @@ static uint32_t find_kept(const columns_kept *k, uint32_t sorted, uint32_t id)
 
 /* ---- a pass over all columns --------------------------------------------- */
 
-/* A pass over all columns. It gives those with slopes that may reach the
- * threshold to `take`: their entries lie behind the last ones of `kept`. */
+/* A pass over all columns. It gives those with slopes that may reach a view's
+ * bound to `take`: their entries lie behind the last ones of `kept`. */
 typedef struct column_pass {
     columns_local *local;
-    double threshold; /* columns surely below it are skipped */
+    const volatile bool *stop; /* as in strads_task */
     strads_err (*take)(struct column_pass *pass, uint32_t id, uint64_t n);
     columns_scanned *head;
     columns_found *found;
-    double l1;
     uint32_t known; /* columns that were kept before the pass */
+    double least;   /* of a found column, in units of its view's `keep` */
     /* Of COLUMNS_MARGINS: the columns to fetch, ascending. */
     const uint32_t *wanted;
     uint32_t n_wanted, next_wanted;
+    bool stopped; /* before the last column */
 } column_pass;
+
+static bool stops(column_pass *pass)
+{
+    pass->stopped =
+        pass->stopped ||
+        (pass->stop && __atomic_load_n(pass->stop, __ATOMIC_RELAXED));
+    return pass->stopped;
+}
 
 /* The error of a product in f32 of n entries of at most `most`, as
  * strads_pack_reader_dots bounds it. Values that small would be lost in f32. */
-static double narrow_error(const column_pass *pass, double n, double most)
+static double narrow_error(const columns_view *v, double n, double most)
 {
-    return most < 0x1p-60
-               ? (double)INFINITY
-               : 0x1p-23 * (n / 8 + 18) * most * sqrt(n) * pass->local->norm;
+    return most < 0x1p-60 ? (double)INFINITY
+                          : 0x1p-23 * (n / 8 + 18) * most * sqrt(n) * v->norm;
 }
 
 static void drop_flat(column_pass *pass);
@@ -361,6 +438,30 @@ static strads_err take_packed(column_pass *pass, const strads_pack_chunk *chunk,
     return err ? err : pass->take(pass, (uint32_t)(chunk->first + k), n);
 }
 
+/* Marks the chunk's columns that may reach the view's bound. */
+static strads_err mark_chunk(columns_local *l, const strads_pack_chunk *chunk,
+                             const columns_view *v)
+{
+    const strads_err err =
+        strads_pack_reader_dots(l->reader, v->narrow, l->dot);
+    uint64_t longest = 0;
+    for (uint32_t k = 0; k < chunk->cols; k++) {
+        const uint64_t m = chunk->start[k + 1] - chunk->start[k];
+        longest = m > longest ? m : longest;
+    }
+    const double error = narrow_error(v, (double)longest, chunk->most);
+    for (uint32_t k = 0; k < chunk->cols && !err; k++) {
+        /* A product that overflows f32, or is no number, decides nothing. */
+        const double size = fabs((double)l->dot[k]) * v->unit;
+        if (size + error < v->look)
+            continue;
+        const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
+        if (!(size + narrow_error(v, m, chunk->most) < v->look))
+            l->mark[k] = true;
+    }
+    return err;
+}
+
 /* All columns of a chunk but the last one, which may continue. */
 static strads_err pass_chunk(column_pass *pass, const strads_pack_chunk *chunk)
 {
@@ -374,26 +475,17 @@ static strads_err pass_chunk(column_pass *pass, const strads_pack_chunk *chunk)
         return err;
     }
     if (l->dots < chunk->cols) {
-        if (!grow((void **)&l->dot, sizeof *l->dot, chunk->cols))
+        if (!grow((void **)&l->dot, sizeof *l->dot, chunk->cols) ||
+            !grow((void **)&l->mark, sizeof *l->mark, chunk->cols))
             return strads_fail(STRADS_ENOMEM, "no memory for a chunk");
         l->dots = chunk->cols;
     }
-    err = strads_pack_reader_dots(l->reader, l->narrow, l->dot);
-    uint64_t longest = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        const uint64_t m = chunk->start[k + 1] - chunk->start[k];
-        longest = m > longest ? m : longest;
-    }
-    const double error = narrow_error(pass, (double)longest, chunk->most);
-    for (uint32_t k = 0; k < n && !err; k++) {
-        /* A product that overflows f32, or is no number, decides nothing. */
-        const double size = fabs((double)l->dot[k]) * l->unit;
-        if (size + error < pass->threshold)
-            continue;
-        const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
-        if (!(size + narrow_error(pass, m, chunk->most) < pass->threshold))
+    memset(l->mark, 0, chunk->cols * sizeof *l->mark);
+    for (uint32_t v = 0; v < l->views && !err; v++)
+        err = mark_chunk(l, chunk, &l->view[v]);
+    for (uint32_t k = 0; k < n && !err; k++)
+        if (l->mark[k])
             err = take_packed(pass, chunk, k);
-    }
     return err;
 }
 
@@ -401,9 +493,10 @@ static strads_err pass_pack(column_pass *pass)
 {
     columns_local *l = pass->local;
     strads_pack_chunk chunk;
-    strads_err err;
+    strads_err err = STRADS_OK;
     l->pending.n = 0;
-    while (!(err = strads_pack_reader_next(l->reader, &chunk)) &&
+    while (!stops(pass) &&
+           !(err = strads_pack_reader_next(l->reader, &chunk)) &&
            chunk.cols > 0) {
         if (!chunk.continues)
             err = end_pending(pass);
@@ -414,32 +507,37 @@ static strads_err pass_pack(column_pass *pass)
         if (err)
             return err;
     }
-    return err ? err : end_pending(pass);
+    return err || pass->stopped ? err : end_pending(pass);
 }
 
-/* Whether a column in memory may reach the threshold, for all its rounding. */
-static bool may_reach(const column_pass *pass, const strads_sparse *x,
+/* Whether a column in memory may reach a view's bound, for all its rounding. */
+static bool may_reach(const columns_local *l, const strads_sparse *x,
                       uint64_t k)
 {
-    const columns_local *l = pass->local;
-    double dot = 0, square = 0;
+    double square = 0;
     for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++) {
         const double value = strads_sparse_value(x, e);
-        dot += value * l->r[x->index[e]];
         square += value * value;
     }
-    return !(fabs(dot) + DBL_EPSILON * sqrt(square) * l->norm <
-             pass->threshold);
+    for (uint32_t v = 0; v < l->views; v++) {
+        const columns_view *view = &l->view[v];
+        double dot = 0;
+        for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
+            dot += strads_sparse_value(x, e) * view->r[x->index[e]];
+        if (!(fabs(dot) + DBL_EPSILON * sqrt(square) * view->norm < view->look))
+            return true;
+    }
+    return false;
 }
 
 static strads_err pass_memory(column_pass *pass, const strads_share *share)
 {
     columns_local *l = pass->local;
     const strads_sparse *x = &share->by_col;
-    for (uint64_t k = 0; k < x->lines; k++) {
+    for (uint64_t k = 0; k < x->lines && !stops(pass); k++) {
         const uint32_t id = (uint32_t)(share->cols.begin + k);
         const uint64_t first = x->start[k], n = x->start[k + 1] - first;
-        if (pass->wanted ? !is_wanted(pass, id) : !may_reach(pass, x, k))
+        if (pass->wanted ? !is_wanted(pass, id) : !may_reach(l, x, k))
             continue;
         strads_err err = make_room(pass, n);
         if (err)
@@ -467,53 +565,62 @@ size_t columns_partial_scan(const strads_task *task)
     const uint64_t columns = task->shape->cols;
     const uint64_t most =
         columns < COLUMNS_FOUND_MAX ? columns : COLUMNS_FOUND_MAX;
-    return sizeof(columns_scanned) + (size_t)most * sizeof(columns_found);
+    return sizeof(columns_scanned) + COLUMNS_VIEWS_MAX * sizeof(columns_seen) +
+           (size_t)most * sizeof(columns_found);
 }
 
-/* A column behind the kept ones. */
-typedef struct new_column {
-    double origin; /* subtracted from its values */
-    double slope, error;
-} new_column;
+/* With an intercept, b makes up for a column's origin. So a column behind the
+ * kept ones without omitted zeros loses its mean, which may be large beside its
+ * deviation. Returns it. */
+static double shift_column(columns_local *l, uint64_t n)
+{
+    double *value = l->kept.value + l->kept.nnz, origin = 0;
+    if (!l->problem.options.intercept || n != l->rows)
+        return 0;
+    for (uint64_t e = 0; e < n; e++)
+        origin += value[e] / (double)n;
+    for (uint64_t e = 0; e < n; e++)
+        value[e] -= origin;
+    return origin;
+}
 
-/* Computes the slope of the n entries behind the kept ones, and a bound of its
- * rounding. With an intercept, b makes up for a column's origin. So a column
- * without omitted zeros loses its mean, which may be large beside its
- * deviation. */
-static new_column meet_column(columns_local *l, uint64_t n)
+/* |slope| of the n entries behind the kept ones. */
+static double slope_size(const columns_local *l, const columns_view *v,
+                         uint64_t n)
 {
     const columns_kept *k = &l->kept;
-    double *value = k->value + k->nnz;
-    const uint32_t *row = k->row + k->nnz;
-    new_column c = {0};
-    if (l->problem.options.intercept && n == l->rows)
-        for (uint64_t e = 0; e < n; e++)
-            c.origin += value[e] / (double)n;
-    double square = 0;
-    for (uint64_t e = 0; e < n; e++) {
-        value[e] -= c.origin;
-        c.slope += value[e] * l->r[row[e]];
-        square += value[e] * value[e];
-    }
-    c.error = DBL_EPSILON * sqrt(square) * l->norm;
-    return c;
+    double slope = 0;
+    for (uint64_t e = k->nnz; e < k->nnz + n; e++)
+        slope += k->value[e] * v->r[k->row[e]];
+    return fabs(slope);
 }
 
-/* Only the largest slope is asked for: what reaches it moves the threshold. */
+/* Only the largest slope is asked for: what reaches it moves the bound. */
 static strads_err take_largest(column_pass *pass, uint32_t id, uint64_t n)
 {
-    const double slope = fabs(meet_column(pass->local, n).slope);
+    columns_local *l = pass->local;
+    columns_view *v = l->view;
     (void)id;
-    pass->head->largest = fmax(pass->head->largest, slope);
-    pass->threshold = pass->head->largest;
+    (void)shift_column(l, n);
+    v->largest = fmax(v->largest, slope_size(l, v, n));
+    v->look = v->largest;
     return STRADS_OK;
 }
 
 static int compare_slopes(const void *a, const void *b)
 {
-    const double x = fabs(((const columns_found *)a)->slope);
-    const double y = fabs(((const columns_found *)b)->slope);
+    const double x = ((const columns_found *)a)->size;
+    const double y = ((const columns_found *)b)->size;
     return (x < y) - (x > y);
+}
+
+/* Columns below these bounds are skipped: those that the scan would not keep
+ * and that do not count for the gap. */
+static void set_bounds(column_pass *pass)
+{
+    columns_local *l = pass->local;
+    for (uint32_t v = 0; v < l->views; v++)
+        l->view[v].look = fmin(pass->least * l->view[v].keep, l->view[v].l1);
 }
 
 /* Keeps the half of the new columns with the steepest slopes. */
@@ -523,8 +630,8 @@ static void drop_flat(column_pass *pass)
     columns_found *found = pass->found;
     const uint32_t before = (uint32_t)pass->head->n, half = before / 2;
     qsort(found, before, sizeof *found, compare_slopes);
-    pass->threshold = fabs(found[half].slope);
-    pass->head->threshold = pass->threshold;
+    pass->least = found[half].size;
+    set_bounds(pass);
     qsort(found, half, sizeof *found, columns_compare);
     uint32_t to = pass->known, next = 0;
     uint64_t nnz = k->start[to];
@@ -548,46 +655,81 @@ static void drop_flat(column_pass *pass)
 static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
 {
     columns_local *l = pass->local;
-    const new_column c = meet_column(l, n);
     columns_scanned *head = pass->head;
-    const double size = fabs(c.slope) + c.error;
-    const double over = fmax(size - pass->l1, 0);
-    head->largest = fmax(head->largest, size);
-    head->beyond += over * over;
-    if (size < pass->threshold ||
+    const double origin = shift_column(l, n);
+    double square = 0, steepest = 0;
+    for (uint64_t e = l->kept.nnz; e < l->kept.nnz + n; e++)
+        square += l->kept.value[e] * l->kept.value[e];
+    for (uint32_t k = 0; k < l->views; k++) {
+        columns_view *v = &l->view[k];
+        const double size =
+            slope_size(l, v, n) + DBL_EPSILON * sqrt(square) * v->norm;
+        const double over = fmax(size - v->l1, 0);
+        v->largest = fmax(v->largest, size);
+        v->beyond += over * over;
+        steepest = fmax(steepest, size / v->keep);
+    }
+    if (steepest < pass->least ||
         find_kept(&l->kept, pass->known, id) != UINT32_MAX)
         return STRADS_OK;
-    keep_column(&l->kept, id, n, c.origin);
-    pass->found[head->n++] = (columns_found){.column = id, .slope = c.slope};
+    keep_column(&l->kept, id, n, origin);
+    pass->found[head->n++] = (columns_found){.column = id, .size = steepest};
     if (head->n == COLUMNS_FOUND_MAX)
         drop_flat(pass);
     return STRADS_OK;
+}
+
+/* Prepares the views: of the last one a scan keeps more columns, those of the
+ * lambdas that come next. */
+static strads_err prepare_views(columns_local *l, const double *total)
+{
+    const double threshold = total[COLUMNS_THRESHOLD];
+    strads_err err = STRADS_OK;
+    if (threshold <= 0) {
+        l->views = 1;
+        (void)evaluate_rows(l, l->none, 0);
+        l->fresh = false;
+        err = set_view(l, l->view, 0);
+    }
+    for (uint32_t k = 0; k < l->views; k++) {
+        columns_view *v = &l->view[k];
+        /* Columns near their bound may yet move. */
+        v->keep = v->l1 * (1 - 1e-6);
+        if (k + 1 == l->views)
+            v->keep = fmin(v->keep, threshold);
+        v->look = v->keep;
+        v->largest = v->beyond = 0;
+    }
+    return err;
 }
 
 strads_err columns_update_scan(strads_task *task)
 {
     columns_local *l = task->local;
     columns_scanned *head = (columns_scanned *)(void *)task->partial;
-    const double threshold = task->total[COLUMNS_THRESHOLD];
+    strads_err err = prepare_views(l, task->total);
+    columns_seen *seen = (columns_seen *)(void *)(head + 1);
     column_pass pass = {.local = l,
-                        .threshold = threshold,
-                        .take = threshold > 0 ? take_candidate : take_largest,
+                        .stop = task->stop,
+                        .take = task->total[COLUMNS_THRESHOLD] > 0
+                                    ? take_candidate
+                                    : take_largest,
                         .head = head,
-                        .found = (columns_found *)(void *)(head + 1),
-                        .l1 = task->total[COLUMNS_L1],
-                        .known = l->kept.n};
-    if (threshold > 0) {
-        refresh_rows(l);
-    } else {
-        (void)evaluate_rows(l, l->none, 0);
-        l->fresh = false;
-    }
-    *head = (columns_scanned){.threshold = threshold};
-    strads_err err = pass_columns(&pass, task->share);
+                        .found = (columns_found *)(void *)(seen + l->views),
+                        .known = l->kept.n,
+                        .least = 1};
+    *head = (columns_scanned){.views = l->views};
+    if (!err)
+        err = pass_columns(&pass, task->share);
     if (!err)
         err = sort_kept(&l->kept);
-    task->partial_bytes =
-        sizeof *head + (size_t)head->n * sizeof(columns_found);
+    head->stopped = pass.stopped;
+    for (uint32_t v = 0; v < l->views; v++)
+        seen[v] = (columns_seen){l->view[v].largest, l->view[v].beyond};
+    task->partial_bytes = sizeof *head + l->views * sizeof *seen +
+                          (size_t)head->n * sizeof(columns_found);
+    if (!pass.stopped)
+        l->views = 0;
     return err;
 }
 
@@ -600,13 +742,14 @@ size_t columns_partial_block(const strads_task *task)
 
 static strads_err take_wanted(column_pass *pass, uint32_t id, uint64_t n)
 {
-    keep_column(&pass->local->kept, id, n, meet_column(pass->local, n).origin);
+    keep_column(&pass->local->kept, id, n, shift_column(pass->local, n));
     return STRADS_OK;
 }
 
 /* Reads those of the block's columns, which ascend, that this partition lacks,
- * as after a resume. place[n] is overwritten. */
-static strads_err fetch_block(strads_task *task, uint32_t *place)
+ * as after a resume; all but some if the user stops the run. place[n] is
+ * overwritten. */
+static strads_err fetch_block(strads_task *task, uint32_t *place, bool *stopped)
 {
     columns_local *l = task->local;
     const uint32_t n = task->block.n;
@@ -619,6 +762,7 @@ static strads_err fetch_block(strads_task *task, uint32_t *place)
     if (missing == 0)
         return STRADS_OK;
     column_pass pass = {.local = l,
+                        .stop = task->stop,
                         .take = take_wanted,
                         .known = l->kept.n,
                         .wanted = place,
@@ -627,7 +771,8 @@ static strads_err fetch_block(strads_task *task, uint32_t *place)
     strads_err err = pass_columns(&pass, task->share);
     if (!err)
         err = sort_kept(&l->kept);
-    if (!err && l->kept.n != before + missing)
+    *stopped = pass.stopped;
+    if (!err && !pass.stopped && l->kept.n != before + missing)
         err = strads_fail(STRADS_EFORMAT,
                           "%u columns of a block are not in this partition",
                           missing - (l->kept.n - before));
@@ -672,10 +817,12 @@ strads_err columns_update_margins(strads_task *task)
     const uint32_t n = task->block.n;
     double *out = task->partial;
     uint32_t *place = malloc((n + 1) * sizeof *place);
+    bool stopped = false;
     strads_err err = place
-                         ? fetch_block(task, place)
+                         ? fetch_block(task, place, &stopped)
                          : strads_fail(STRADS_ENOMEM, "no memory for a block");
-    for (uint32_t k = 0; k < n && !err; k++) {
+    out[COLUMNS_STOPPED] = stopped;
+    for (uint32_t k = 0; k < n && !err && !stopped; k++) {
         const uint32_t at =
             find_kept(&l->kept, l->kept.n, strads_block_param(&task->block, k));
         add_column(&l->kept, at, task->value[k], out + COLUMNS_NUMBERS);
@@ -696,6 +843,7 @@ strads_err columns_update_margins(strads_task *task)
  * is x_j'left - shift x_j'h. */
 typedef struct descent {
     const columns_local *local;
+    const volatile bool *stop; /* as in strads_task */
     const column_place *place; /* [n] */
     uint32_t n;
     double l1, l2;
@@ -774,7 +922,8 @@ static void descend(descent *d)
         for (uint32_t j = 0; j < d->n; j++)
             gain += descend_column(d, j);
         first = sweep == 0 ? gain : first;
-        if (gain <= 1e-3 * first || gain == 0)
+        if (gain <= 1e-3 * first || gain == 0 ||
+            (d->stop && __atomic_load_n(d->stop, __ATOMIC_RELAXED)))
             return;
         for (int inner = 0; inner < INNER; inner++) {
             double more = 0;
@@ -806,8 +955,9 @@ static strads_err solve_block(strads_task *task, column_place *place,
     strads_err err = place_block(task, place);
     if (err)
         return err;
-    refresh_rows(l);
+    refresh_rows(l, task->total);
     descent d = {.local = l,
+                 .stop = task->stop,
                  .place = place,
                  .n = n,
                  .l1 = task->total[COLUMNS_L1],
@@ -859,37 +1009,58 @@ void columns_close(void *local)
     strads_pack_reader_close(l->reader);
     free_kept(&l->kept);
     free_kept(&l->pending);
+    free_views(l);
+    glm_folds_free(&l->fold_of);
     free(l->dot);
-    free(l->narrow);
+    free(l->mark);
     free(l->y); /* the other arrays of rows are parts of it */
     free(l);
 }
 
-static strads_err open_columns(columns_local *l, const strads_task *task)
+/* The weights of rows, and the folds of a cross-validation. */
+static strads_err open_rows(columns_local *l, const columns_plan *plan,
+                            const strads_task *task)
 {
-    enum { ARRAYS = 8, SLACK = 16 };
+    const glm_folds_plan folds = {.folds = plan->folds,
+                                  .file = plan->fold_file,
+                                  .rows = l->rows,
+                                  .classes = plan->problem.loss->labels ==
+                                             GLM_CLASSES};
+    const strads_glm_options *o = &plan->problem.options;
+    strads_err err =
+        linear_read_weights((linear_weights){o->weights, o->row_weight},
+                            task->share, l->rows, l->weight);
+    if (!err)
+        err = columns_targets(&l->problem, task->share, l->y, NULL);
+    if (!err && columns_validates(plan))
+        err = glm_folds_new(&folds, &l->fold_of);
+    if (!err && columns_validates(plan))
+        err = glm_folds_deal(&l->fold_of, l->y, task->seed);
+    if (!err)
+        l->weight_sum = columns_weigh(l->weight, NULL, 0, l->rows, l->c);
+    return err;
+}
+
+static strads_err open_columns(columns_local *l, const columns_plan *plan,
+                               const strads_task *task)
+{
+    enum { ARRAYS = 9 };
     const strads_share *share = task->share;
     const uint64_t n = share->rows.end - share->rows.begin;
     l->rows = n;
     l->columns = task->shape->cols;
-    if (share->weight)
-        return strads_fail(STRADS_EINVAL,
-                           "a fit by columns gives all rows the same weight: "
-                           "leave --cut or the weights out");
     l->y = calloc(n * ARRAYS + 1, sizeof *l->y);
-    l->narrow = calloc(n + SLACK, sizeof *l->narrow);
-    if (!l->y || !l->narrow)
+    if (!l->y)
         return strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
                            (unsigned long long)n);
-    double **const array[ARRAYS - 1] = {&l->c, &l->margin, &l->z,   &l->r,
-                                        &l->h, &l->left,   &l->none};
+    double **const array[ARRAYS - 1] = {&l->weight, &l->c,   &l->margin,
+                                        &l->z,      &l->r,   &l->h,
+                                        &l->left,   &l->none};
     for (int k = 0; k + 1 < ARRAYS; k++)
         *array[k] = l->y + (uint64_t)(k + 1) * n;
-    for (uint64_t i = 0; i < n; i++)
-        l->c[i] = 1;
     const uint64_t spare = task->shape->spare_bytes;
     l->kept.limit = l->pending.limit = spare / task->shape->partitions;
-    strads_err err = columns_targets(&l->problem, share, l->y, NULL);
+    strads_err err = open_rows(l, plan, task);
     if (!err && share->pack)
         err = strads_pack_reader_open(share->pack, share->cols.begin,
                                       share->cols.end, share->pack_exceeds,
@@ -897,14 +1068,14 @@ static strads_err open_columns(columns_local *l, const strads_task *task)
     return err;
 }
 
-strads_err columns_open(const glm_problem *problem, const strads_task *task,
+strads_err columns_open(const columns_plan *plan, const strads_task *task,
                         void **local)
 {
     columns_local *l = calloc(1, sizeof *l);
     if (!l)
         return strads_fail(STRADS_ENOMEM, "no memory for a partition");
-    l->problem = *problem;
-    const strads_err err = open_columns(l, task);
+    l->problem = plan->problem;
+    const strads_err err = open_columns(l, plan, task);
     if (err)
         columns_close(l);
     else

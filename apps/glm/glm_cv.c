@@ -11,13 +11,10 @@
 #include <time.h>
 
 #include <strads/engine.h>
-#include <strads/policy.h>
 
 #include "glm_parts.h"
 
-enum { THREADS_MAX = 64, FOLDS_DEFAULT = 10 };
-/* Names the random stream that assigns rows to folds. */
-enum { DEAL = 0x666f6c64 };
+enum { THREADS_MAX = 64 };
 
 typedef struct study {
     const strads_data *data;
@@ -29,16 +26,11 @@ typedef struct study {
     linear_classes classes;
     char *classes_text;
     glm_path *path; /* the lambdas */
-    uint32_t *fold; /* [rows] */
-    double *weight; /* [rows] */
-    double *offset; /* [rows]; NULL: 0 */
-    double *size;   /* [folds] rows in each, by their weights */
-    double all;     /* of all folds */
-    double *error;  /* [folds x points] means of losses */
-    double *right;  /* [folds x points] correctly predicted labels, in rows */
-    double *gap;    /* [folds x points] of the fits */
-    double begin;   /* start time, by now() */
-    uint64_t *line; /* [rows] rows, sorted by label */
+    glm_folds folds;
+    double *label, *weight; /* [rows] */
+    double *count;          /* [rows] weights when a fit is evaluated */
+    double *offset;         /* [rows]; NULL: 0 */
+    double begin;           /* start time, by now() */
     _Atomic uint32_t next;
     _Atomic bool failed;
     pthread_mutex_t lock; /* guards err and why */
@@ -49,101 +41,6 @@ typedef struct study {
 static linear_weights weights_of(const study *s)
 {
     return (linear_weights){s->o.path.fit.weights, s->o.path.fit.row_weight};
-}
-
-/* ---- assignment to folds ------------------------------------------------- */
-
-static double label_of(const study *s, uint64_t row)
-{
-    const strads_share *share = strads_data_share(s->data, 0);
-
-    for (uint32_t k = 1; row >= share->rows.end; k++)
-        share = strads_data_share(s->data, k);
-    return share->label[row - share->rows.begin];
-}
-
-/* Moves the rows from `begin` on with the same label as the first one next
- * to it; returns the end of that run. There are few labels. */
-static uint64_t gather_label(study *s, uint64_t begin, uint64_t rows)
-{
-    uint64_t end = begin + 1;
-
-    if (s->classes.n == 0)
-        return rows;
-    const double label = label_of(s, s->line[begin]);
-    for (uint64_t i = end; i < rows; i++)
-        if (label_of(s, s->line[i]) == label) {
-            const uint64_t kept = s->line[i];
-            s->line[i] = s->line[end];
-            s->line[end++] = kept;
-        }
-    return end;
-}
-
-/* 0, 1, ..., folds - 1, 0, 1, ... shuffled (Fisher and Yates); label by
- * label if requested, so that each fold has about its share of each. */
-static void deal_folds(study *s, uint64_t rows)
-{
-    for (uint64_t i = 0; i < rows; i++)
-        s->line[i] = i;
-    for (uint64_t begin = 0, end; begin < rows; begin = end) {
-        end = gather_label(s, begin, rows);
-        for (uint64_t i = begin; i < end; i++)
-            s->fold[s->line[i]] = (uint32_t)(i % s->o.folds);
-        for (uint64_t i = end; i > begin + 1; i--) {
-            const uint64_t k =
-                begin + strads_random_bits(s->o.seed, DEAL, 0, i) % (i - begin);
-            const uint32_t kept = s->fold[s->line[i - 1]];
-            s->fold[s->line[i - 1]] = s->fold[s->line[k]];
-            s->fold[s->line[k]] = kept;
-        }
-    }
-}
-
-/* Reads the assignment from a file, and determines the number of folds. */
-static strads_err read_folds(study *s, uint64_t rows)
-{
-    static const linear_lines lines = {.option = "--fold-file",
-                                       .what = "the fold of a row",
-                                       .of = "rows"};
-    /* weight is not in use yet */
-    strads_err err =
-        linear_read_lines(&lines, s->o.fold_file, &(strads_range){0, rows},
-                          rows, s->weight);
-    uint32_t folds = 0;
-
-    for (uint64_t i = 0; i < rows && !err; i++) {
-        const double fold = s->weight[i];
-        if (!(fold >= 1 && fold <= (double)rows && fold == floor(fold)))
-            err = strads_fail(STRADS_EFORMAT,
-                              "%s:%llu: the fold is %g; expected a whole "
-                              "number from 1 to %llu at most",
-                              s->o.fold_file, (unsigned long long)i + 1, fold,
-                              (unsigned long long)rows);
-        s->fold[i] = err ? 0 : (uint32_t)fold - 1;
-        folds = s->fold[i] >= folds ? s->fold[i] + 1 : folds;
-    }
-    if (!err && folds < 2)
-        err = strads_fail(STRADS_EFORMAT,
-                          "%s: all rows are of one fold; expected two at least",
-                          s->o.fold_file);
-    s->o.folds = folds;
-    return err;
-}
-
-/* The weight of a row when a fit is evaluated. */
-static double count_row(const study *s, uint64_t row, double label)
-{
-    return s->weight[row] *
-           (s->classes.n > 0 ? linear_classes_weight(&s->classes, label) : 1);
-}
-
-static void weigh_folds(study *s, uint64_t rows)
-{
-    for (uint64_t i = 0; i < rows; i++)
-        s->size[s->fold[i]] += count_row(s, i, label_of(s, i));
-    for (uint32_t f = 0; f < s->o.folds; f++)
-        s->all += s->size[f];
 }
 
 /* ---- one fold ---------------------------------------------------------- */
@@ -218,7 +115,7 @@ static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
         const strads_sparse *x = &share->by_col;
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
             const uint64_t i = share->rows.begin + row_of(x, j, e);
-            if (s->fold[i] == f)
+            if (s->folds.of[i] == f)
                 continue;
             r->index[n] = r->place[i];
             r->value[n++] = entry(x, e);
@@ -241,7 +138,7 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
     for (uint32_t k = 0; k < first->partitions; k++) {
         const strads_share *share = strads_data_share(s->data, k);
         for (uint64_t i = share->rows.begin; i < share->rows.end; i++)
-            if (s->fold[i] != f) {
+            if (s->folds.of[i] != f) {
                 r->place[i] = (uint32_t)rows;
                 r->weight[rows] = s->weight[i];
                 r->offset[rows] = s->offset ? s->offset[i] : 0;
@@ -303,16 +200,16 @@ static void judge_point(const study *s, rest *r, uint32_t f,
         for (uint64_t i = 0; i < rows; i++) {
             const uint64_t row = share->rows.begin + i;
             const double label = share->label[i];
-            if (s->fold[row] != f)
+            if (s->folds.of[row] != f)
                 continue;
-            const double count = count_row(s, row, label);
+            const double count = s->count[row];
             const double z = sum[i] + (s->offset ? s->offset[row] : 0);
             loss += count * twice_the_loss(s, label, z);
             if (s->classes.n > 0 && (z > 0) == (label == s->classes.label[1]))
                 *right += count;
         }
     }
-    *error = s->size[f] > 0 ? loss / s->size[f] : 0;
+    *error = s->folds.size[f] > 0 ? loss / s->folds.size[f] : 0;
 }
 
 static double now(void)
@@ -366,9 +263,9 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
             strads_glm_path(strads_result_state(result), &n);
         const size_t at = (size_t)f * s->path->points;
         for (uint32_t k = 0; k < n; k++) {
-            judge_point(s, r, f, &point[k], &s->error[at + k],
-                        &s->right[at + k]);
-            s->gap[at + k] = point[k].gap;
+            judge_point(s, r, f, &point[k], &s->folds.error[at + k],
+                        &s->folds.right[at + k]);
+            s->folds.gap[at + k] = point[k].gap;
         }
     }
     if (!err && n < s->path->points)
@@ -402,7 +299,7 @@ static void *take_folds(void *arg)
         err = strads_fail(STRADS_ENOMEM, "no memory for the rows of a fold");
     while (!err && !s->failed) {
         const uint32_t f = s->next++;
-        if (f >= s->o.folds)
+        if (f >= s->folds.n)
             break;
         err = run_fold(s, &r, f);
     }
@@ -419,7 +316,7 @@ static void run_folds(study *s)
     pthread_t thread[THREADS_MAX];
     uint32_t n = 0;
 
-    while (n + 1 < s->o.threads && n + 1 < s->o.folds && n < THREADS_MAX &&
+    while (n + 1 < s->o.threads && n + 1 < s->folds.n && n < THREADS_MAX &&
            pthread_create(&thread[n], NULL, take_folds, s) == 0)
         n++;
     (void)take_folds(s);
@@ -427,54 +324,10 @@ static void run_folds(study *s)
         pthread_join(thread[--n], NULL);
 }
 
-/* Means over folds, weighted by their rows; K counts folds with weight. */
-static void sum_up(const study *s, strads_cv_point *points, uint32_t *best,
-                   uint32_t *simplest)
+static strads_err check_options(const study *s)
 {
-    const uint32_t n = s->path->points, folds = s->o.folds;
-    uint32_t weighty = 0;
+    const strads_glm_cv_options *o = &s->o;
 
-    for (uint32_t f = 0; f < folds; f++)
-        weighty += s->size[f] > 0;
-    *best = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        double mean = 0, spread = 0, right = 0, gap = 0;
-        for (uint32_t f = 0; f < folds; f++)
-            mean += s->size[f] / s->all * s->error[(size_t)f * n + k];
-        for (uint32_t f = 0; f < folds; f++) {
-            const double d = s->error[(size_t)f * n + k] - mean;
-            spread += s->size[f] / s->all * d * d;
-            right += s->right[(size_t)f * n + k];
-            const double own = s->gap[(size_t)f * n + k];
-            gap = isnan(own) ? INFINITY : fmax(gap, own);
-        }
-        points[k] =
-            (strads_cv_point){.lambda = s->path->lambda[k],
-                              .error = mean,
-                              .deviation = sqrt(spread / fmax(weighty - 1., 1)),
-                              .accuracy =
-                                  s->classes.n > 0 ? right / s->all : NAN,
-                              .gap = gap};
-        if (mean < points[*best].error)
-            *best = k;
-    }
-    *simplest = 0;
-    while (points[*simplest].error >
-           points[*best].error + points[*best].deviation)
-        ++*simplest;
-}
-
-static strads_err check_options(study *s)
-{
-    const uint64_t rows = strads_data_rows(s->data);
-    strads_glm_cv_options *o = &s->o;
-
-    o->folds = o->folds ? o->folds : FOLDS_DEFAULT;
-    if (o->folds < 2 || o->folds > rows)
-        return strads_fail(STRADS_EINVAL,
-                           "%u folds of %llu rows; expected at least 2, and a "
-                           "row in each",
-                           o->folds, (unsigned long long)rows);
     if (!o->path.lambda && (!(o->path.first > 0) || o->path.lambdas))
         return strads_fail(
             STRADS_EINVAL,
@@ -523,67 +376,62 @@ static strads_err read_offsets(study *s)
 
 static void study_free(study *s)
 {
-    free(s->fold);
+    glm_folds_free(&s->folds);
+    free(s->label);
     free(s->weight);
-    free(s->size);
-    free(s->error);
-    free(s->right);
-    free(s->gap);
-    free(s->line);
+    free(s->count);
     free(s->offset);
     free(s->classes_text);
     linear_classes_free(&s->classes);
     glm_path_free(s->path);
 }
 
-static strads_err reserve_rows(study *s, uint64_t rows)
+/* Copies labels and weights of all rows. */
+static strads_err read_labels(study *s, uint64_t rows)
 {
-    s->fold = calloc(rows + 1, sizeof(*s->fold));
-    s->line = calloc(rows + 1, sizeof(*s->line));
+    const strads_share *share;
+    strads_err err = STRADS_OK;
+
+    s->label = calloc(rows + 1, sizeof(*s->label));
     s->weight = calloc(rows + 1, sizeof(*s->weight));
-    return s->fold && s->line && s->weight
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM,
-                             "no memory for the folds of %llu rows",
-                             (unsigned long long)rows);
-}
-
-static strads_err reserve_folds(study *s)
-{
-    const size_t marks = (size_t)s->o.folds * s->path->points;
-
-    s->size = calloc(s->o.folds, sizeof(*s->size));
-    s->error = calloc(marks, sizeof(*s->error));
-    s->right = calloc(marks, sizeof(*s->right));
-    s->gap = calloc(marks, sizeof(*s->gap));
-    return s->size && s->error && s->right && s->gap
-               ? STRADS_OK
-               : strads_fail(STRADS_ENOMEM,
-                             "no memory for the errors of %u folds",
-                             s->o.folds);
+    s->count = calloc(rows + 1, sizeof(*s->count));
+    if (!s->label || !s->weight || !s->count)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for the labels of %llu rows",
+                           (unsigned long long)rows);
+    for (uint32_t p = 0; !err && (share = strads_data_share(s->data, p)); p++) {
+        const uint64_t first = share->rows.begin;
+        memcpy(s->label + first, share->label,
+               (share->rows.end - first) * sizeof(*s->label));
+        err =
+            linear_read_weights(weights_of(s), share, rows, s->weight + first);
+    }
+    for (uint64_t i = 0; i < rows; i++)
+        s->count[i] =
+            s->weight[i] *
+            (s->classes.n > 0 ? linear_classes_weight(&s->classes, s->label[i])
+                              : 1);
+    return err;
 }
 
 /* Prepares all data that the folds share. */
 static strads_err prepare_study(study *s)
 {
     const uint64_t rows = strads_data_rows(s->data);
-    const strads_share *share;
     strads_err err = glm_options_resolve(&s->o.path.fit, &s->problem);
 
     if (err || (err = find_classes(s)) || (err = read_offsets(s)) ||
         (err = glm_path_check(&s->o.path)) || (err = check_options(s)) ||
         (err = glm_path_new(&s->o.path, &s->path)) ||
-        (err = reserve_rows(s, rows)))
+        (err = read_labels(s, rows)))
         return err;
-    if (!s->o.fold_file)
-        deal_folds(s, rows);
-    else if ((err = read_folds(s, rows)))
-        return err;
-    err = reserve_folds(s);
-    for (uint32_t p = 0; !err && (share = strads_data_share(s->data, p)); p++)
-        err = linear_read_weights(weights_of(s), share, rows,
-                                  s->weight + share->rows.begin);
-    return err;
+    const glm_folds_plan plan = {.folds = s->o.folds,
+                                 .points = s->path->points,
+                                 .file = s->o.fold_file,
+                                 .rows = rows,
+                                 .classes = s->classes.n > 0};
+    err = glm_folds_new(&plan, &s->folds);
+    return err ? err : glm_folds_deal(&s->folds, s->label, s->o.seed);
 }
 
 strads_err strads_glm_cv(const strads_data *data,
@@ -599,12 +447,12 @@ strads_err strads_glm_cv(const strads_data *data,
 
     if (!err) {
         (void)glm_path_first(s.path, 0);
-        weigh_folds(&s, strads_data_rows(data));
+        glm_folds_weigh(&s.folds, s.count);
         run_folds(&s);
         err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;
     }
     if (!err)
-        sum_up(&s, points, best, simplest);
+        glm_folds_sum_up(&s.folds, s.path->lambda, points, best, simplest);
     study_free(&s);
     return err;
 }

@@ -63,11 +63,15 @@ const strads_program strads_program_lasso = {
 
 /* ---- a path -------------------------------------------------------------- */
 
-static const strads_glm_path_options path_defaults =
+const strads_glm_path_options glm_lasso_path_defaults =
     GLM_PATH_DEFAULTS("squared");
 
-static const strads_option path_option_table[] = {GLM_PATH_OPTIONS,
-                                                  ROWS_AFTER_LAMBDA};
+static const strads_option path_option_table[] = {
+    GLM_PATH_OPTIONS, GLM_OPTION_CUT(strads_glm_options), ROWS_AFTER_LAMBDA};
+
+const strads_option glm_lasso_path_columns_table[] = {
+    GLM_PATH_OPTIONS, GLM_OPTION_CUT(strads_glm_options), GLM_FOLD_OPTIONS,
+    ROWS_AFTER_LAMBDA};
 
 const strads_program strads_program_lasso_path = {
     GLM_PATH_PROGRAM,
@@ -75,4 +79,4 @@ const strads_program strads_program_lasso_path = {
     .summary = "the same for one lambda after the other",
     .options = path_option_table,
     .config_size = sizeof(strads_glm_path_options),
-    .defaults = &path_defaults};
+    .defaults = &glm_lasso_path_defaults};

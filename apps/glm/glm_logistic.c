@@ -81,14 +81,22 @@ const strads_program strads_program_logistic = {
 
 /* ---- a path -------------------------------------------------------------- */
 
-static const strads_glm_path_options path_defaults =
+const strads_glm_path_options glm_logistic_path_defaults =
     GLM_PATH_DEFAULTS("logistic");
 
-static const strads_option path_option_table[] = {
-    GLM_PATH_OPTIONS,
-    LINEAR_OPTION_L1_RATIO(strads_glm_options, 1e-3,
-                           "share of |w|_1 in the penalty (default: 1)"),
-    LINEAR_CLASS_OPTIONS(strads_glm_options)};
+#define PATH_ROWS_AFTER_LAMBDA                                            \
+    LINEAR_OPTION_L1_RATIO(strads_glm_options, 1e-3,                      \
+                           "share of |w|_1 in the penalty (default: 1)"), \
+        LINEAR_CLASS_OPTIONS(strads_glm_options)
+
+static const strads_option path_option_table[] = {GLM_PATH_OPTIONS,
+                                                  GLM_OPTION_CUT(
+                                                      strads_glm_options),
+                                                  PATH_ROWS_AFTER_LAMBDA};
+
+const strads_option glm_logistic_path_columns_table[] = {
+    GLM_PATH_OPTIONS, GLM_OPTION_CUT(strads_glm_options), GLM_FOLD_OPTIONS,
+    PATH_ROWS_AFTER_LAMBDA};
 
 const strads_program strads_program_logistic_path = {
     GLM_PATH_PROGRAM,
@@ -96,5 +104,5 @@ const strads_program strads_program_logistic_path = {
     .summary = "logistic regression for one lambda after the other",
     .options = path_option_table,
     .config_size = sizeof(strads_glm_path_options),
-    .defaults = &path_defaults,
+    .defaults = &glm_logistic_path_defaults,
     .named_labels = linear_classes_named};

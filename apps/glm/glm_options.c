@@ -74,9 +74,13 @@ const strads_option glm_option_table[] = {
 _Static_assert(offsetof(strads_glm_path_options, fit) == 0,
                "the options of a path begin with those of a fit");
 
-const strads_option glm_path_option_table[] = {ROWS_BEFORE_LAMBDA,
-                                               GLM_PATH_OPTIONS,
-                                               ROWS_AFTER_LAMBDA};
+const strads_option glm_path_option_table[] = {
+    ROWS_BEFORE_LAMBDA, GLM_PATH_OPTIONS, GLM_OPTION_CUT(strads_glm_options),
+    ROWS_AFTER_LAMBDA};
+
+const strads_option glm_path_columns_table[] = {
+    ROWS_BEFORE_LAMBDA, GLM_PATH_OPTIONS, GLM_OPTION_CUT(strads_glm_options),
+    GLM_FOLD_OPTIONS, ROWS_AFTER_LAMBDA};
 
 static strads_err find_names(glm_problem *p)
 {

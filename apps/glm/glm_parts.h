@@ -122,7 +122,18 @@ typedef struct glm_path {
                   "columns of a pack larger than the memory)",          \
                   .choices = "auto|rows|columns", .rare = true)
 
-extern const strads_option glm_option_table[], glm_path_option_table[];
+/* Of programs that validate a path in the same run. */
+#define GLM_FOLD_OPTIONS                                                       \
+    STRADS_OPTION(U32, strads_glm_path_options, folds, "folds", "K",           \
+                  "parts of the rows, each held out once (default: none)",     \
+                  .max = UINT32_MAX, .rare = true),                            \
+        STRADS_OPTION(STRING, strads_glm_path_options, fold_file, "fold-file", \
+                      "FILE",                                                  \
+                      "each row's part, from 1, one a line (default: drawn)",  \
+                      .rare = true)
+
+extern const strads_option glm_option_table[], glm_path_option_table[],
+    glm_path_columns_table[];
 extern const strads_glm_options glm_defaults;
 extern const strads_glm_path_options glm_path_defaults;
 
@@ -134,11 +145,15 @@ bool glm_named_labels(const void *config);
 /* The Lasso's (glm_lasso.c), which its program by columns shares. */
 extern const strads_option glm_lasso_option_table[];
 extern const strads_glm_options glm_lasso_defaults;
+extern const strads_option glm_lasso_path_columns_table[];
+extern const strads_glm_path_options glm_lasso_path_defaults;
 strads_err glm_lasso_resolve(const void *config, glm_problem *out);
 
 /* Those of logistic regression (glm_logistic.c). */
 extern const strads_option glm_logistic_option_table[];
 extern const strads_logistic_options glm_logistic_defaults;
+extern const strads_option glm_logistic_path_columns_table[];
+extern const strads_glm_path_options glm_logistic_path_defaults;
 strads_err glm_logistic_resolve(const void *config, glm_problem *out);
 
 /* ---- a partition --------------------------------------------------------- */
@@ -427,8 +442,16 @@ void glm_begin_problem(glm_state *state);
 strads_glm_options glm_of_classes(const strads_logistic_options *options,
                                   const char *loss);
 
-/* glm_path.c: slots of strads_program with these names, for other programs
- * that are paths. */
+/* glm_path.c: fills in the defaults of a path's options, and their problem.
+ * STRADS_EINVAL, with the reason. */
+strads_err glm_path_resolve(const strads_glm_path_options *given,
+                            glm_problem *problem, strads_glm_path_options *out);
+/* Passes a point of a path with its coefficients, which the point owns after
+ * reading; then its arrays are at most as large as the remaining data.
+ * STRADS_ENOMEM. */
+strads_err glm_path_walk(strads_walk *w, strads_path_point *point);
+/* Slots of strads_program with these names, for other programs that are
+ * paths. */
 strads_err glm_path_shape(const void *config, const strads_data *data,
                           strads_shape *shape);
 strads_err glm_path_begin(const void *config, const strads_data *data,
@@ -455,6 +478,44 @@ strads_err glm_path_advance(strads_commit *commit);
  * here: only lambda 0 or a path without penalties has such points.
  * STRADS_ENOMEM. */
 strads_err glm_path_give_up(strads_commit *commit);
+
+/* glm_folds.c: the folds of a cross-validation, and the errors of fits without
+ * them. */
+enum { GLM_FOLDS = 10 };
+
+typedef struct glm_folds_plan {
+    uint32_t folds, points; /* folds: 0: GLM_FOLDS, or by the file */
+    const char *file;       /* each row's fold, from 1; NULL: dealt */
+    uint64_t rows;
+    bool classes; /* labels are classes */
+} glm_folds_plan;
+
+typedef struct glm_folds {
+    uint32_t n, points;
+    uint64_t rows;
+    bool given, classes;
+    uint32_t *of;  /* [rows] */
+    double *size;  /* [n] rows in each, by their weights */
+    double all;    /* of all folds */
+    double *error; /* [n x points] means of losses */
+    double *right; /* [n x points] correctly predicted labels, in rows */
+    double *gap;   /* [n x points] of the fits */
+} glm_folds;
+
+/* STRADS_EINVAL: the number of folds. STRADS_EIO, STRADS_EFORMAT: their file.
+ * STRADS_ENOMEM. glm_folds_free() frees them. */
+strads_err glm_folds_new(const glm_folds_plan *plan, glm_folds *out);
+void glm_folds_free(glm_folds *folds);
+/* Deals the rows to folds, unless a file did: of classes, label[rows], each
+ * fold has its share. STRADS_ENOMEM. */
+strads_err glm_folds_deal(glm_folds *folds, const double *label, uint64_t seed);
+/* Sets the folds' sizes from count[rows]. */
+void glm_folds_weigh(glm_folds *folds, const double *count);
+/* Means over folds, weighted by their rows; K counts folds with weight. Fills
+ * in points[points] and, as strads_glm_cv, best and simplest. */
+void glm_folds_sum_up(const glm_folds *folds, const double *lambda,
+                      strads_cv_point *points, uint32_t *best,
+                      uint32_t *simplest);
 
 /* glm_start.c: computations before the first scan. */
 /* Origins of columns, if b compensates for them. */

@@ -174,9 +174,8 @@ void glm_path_free(glm_path *path)
 
 /* ---- a fit with a path --------------------------------------------------- */
 
-static strads_err resolve_path(const strads_glm_path_options *given,
-                               glm_problem *problem,
-                               strads_glm_path_options *out)
+strads_err glm_path_resolve(const strads_glm_path_options *given,
+                            glm_problem *problem, strads_glm_path_options *out)
 {
     strads_glm_path_options o = *given;
     strads_err err;
@@ -202,7 +201,7 @@ strads_err glm_path_shape(const void *config, const strads_data *data,
 {
     strads_glm_path_options options;
     glm_problem problem;
-    strads_err err = resolve_path(config, &problem, &options);
+    strads_err err = glm_path_resolve(config, &problem, &options);
 
     if (!err)
         err = glm_shape_problem(&problem, data, shape);
@@ -220,7 +219,7 @@ strads_err glm_path_begin(const void *config, const strads_data *data,
     strads_glm_path_options options;
     glm_problem problem;
     void *begun = NULL;
-    strads_err err = resolve_path(config, &problem, &options);
+    strads_err err = glm_path_resolve(config, &problem, &options);
 
     if (!err)
         err = glm_begin_fit(&problem, data, shape, &begun);
@@ -373,9 +372,7 @@ const strads_path_point *strads_glm_path(const void *state, uint32_t *n)
 
 /* ---- checkpoints --------------------------------------------------------- */
 
-/* A point, followed by its coefficients. When reading, arrays are at most as
- * large as the remaining data, and the point owns them. */
-static strads_err pass_point(strads_walk *w, strads_path_point *point)
+strads_err glm_path_walk(strads_walk *w, strads_path_point *point)
 {
     uint32_t *index = (uint32_t *)(uintptr_t)point->index;
     double *value = (double *)(uintptr_t)point->value;
@@ -411,7 +408,7 @@ strads_err glm_path_pack(const void *state, strads_bytes *out)
 
     strads_walk_pass(&w, &n, sizeof(n));
     for (uint32_t k = 0; k < n && !w.err; k++)
-        (void)pass_point(&w, &path->point[k]);
+        (void)glm_path_walk(&w, &path->point[k]);
     return w.err;
 }
 
@@ -426,7 +423,7 @@ strads_err glm_path_unpack(void *state, const void *bytes, size_t size)
     w.is_short = w.is_short || n > path->points;
     while (path->n < n && !w.is_short && !err) {
         strads_path_point *point = &path->point[path->n++];
-        err = pass_point(&w, point);
+        err = glm_path_walk(&w, point);
         take_gap(path, point->gap);
     }
     return err || strads_walk_fits(&w)

@@ -199,6 +199,7 @@ strads_task sti_job_task(const sti_run *run, const sti_worker_job *job)
         .width = run->shape.width,
         .total = part->total,
         .shape = &run->shape,
+        .stop = run->stop,
         .peer = run->peer ? run->peer + first : NULL,
         .first_peer = first,
         .n_peers = strads_pool_first(&run->shape, pool + 1) - first,

@@ -62,6 +62,7 @@ typedef struct sti_run {
     strads_phase simple;
     uint32_t probe_phase; /* n_phases when there is none */
     uint64_t seed;
+    const volatile bool *stop; /* the user of this process asks; or NULL */
     uint32_t depth, want, partitions, workers;
     const uint32_t *node_of; /* [workers] */
     /* [workers + 1] partitions, if nodes differ in speed; NULL: evenly

@@ -157,6 +157,7 @@ static strads_err take_options(sti_setup *setup)
     if (err)
         return err;
     run->seed = o->seed;
+    run->stop = o->stop;
     run->depth = o->depth;
     run->want = o->blocks ? o->blocks : 1;
     run->deterministic = o->deterministic || runs_ring(run->program);

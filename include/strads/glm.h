@@ -96,6 +96,11 @@ typedef struct strads_glm_path_options {
                              from 0 up; NULL: none */
     const double *lambda; /* [points] the same from memory; must outlive the
                              run */
+    /* Programs by columns cross-validate the path in the same run; the others
+     * do not use these. folds: 2 .. rows; 0: by the file. A file has each row's
+     * fold, a number from 1, one a line; NULL: drawn. Neither: no folds. */
+    uint32_t folds;
+    const char *fold_file;
 } strads_glm_path_options;
 
 /* The program: name "glm-path"; data as for "glm", any penalty except "none".
@@ -148,10 +153,30 @@ STRADS_API strads_err strads_glm_cv(const strads_data *data,
  * packed in a file of any size (`packed`): workers hold columns and a copy of
  * the margins, and only columns that may be nonzero are unpacked. The penalty
  * l1 or elastic-net with a lambda above 0; every loss with two classes or with
- * numbers; without weights, standardize, bounds, offsets and penalty factors.
+ * numbers; without standardize, bounds, offsets, penalty factors and class
+ * weights.
  * Name "glm-columns"; `config` as for "glm". Parameters beyond the columns are
  * the margins X w and the intercept. */
 extern STRADS_API const strads_program strads_program_glm_columns;
+
+/* The same for a path, with an option to cross-validate it: several lambdas,
+ * and folds, share a pass over the columns. Name "glm-path-columns"; `config`
+ * as for "glm-path", lambdas above 0. The coefficients are those of the last
+ * point on all rows. Measures: "points", where those of folds count as shares,
+ * and "lambda". */
+extern STRADS_API const strads_program strads_program_glm_path_columns;
+
+/* As strads_glm_path, for the programs of paths by columns: the points that are
+ * reached without a gap. */
+STRADS_API const strads_path_point *strads_columns_path(const void *state,
+                                                        uint32_t *n);
+
+/* The result of a cross-validation by columns, as strads_glm_cv returns it:
+ * points[n], n of strads_columns_path. STRADS_ECANCELED: the run ended before
+ * its last fold. STRADS_EINVAL: it had no folds. */
+STRADS_API strads_err strads_columns_cv(const void *state,
+                                        strads_cv_point *points, uint32_t *best,
+                                        uint32_t *simplest);
 
 /* Results, from the state that strads_result_state returns; any thread: the
  * options with lambda filled in, the intercept, lambda_max, the work done. */

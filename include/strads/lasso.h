@@ -30,7 +30,7 @@ extern STRADS_API const strads_program strads_program_lasso;
 /* The same for data that is cut by columns (STRADS_SPLIT_COLS), in memory or
  * packed in a file of any size (`packed`): workers hold columns and a copy of
  * the margins, and only columns that may be nonzero are unpacked. Lambda above
- * 0; without standardize, positive and weights. `config` as for "lasso".
+ * 0; without standardize and positive. `config` as for "lasso".
  * Parameters beyond the columns are the margins X w and the intercept. Results
  * by strads_columns_resolved and its neighbours (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_lasso_columns;
@@ -40,6 +40,9 @@ extern STRADS_API const strads_program strads_program_lasso_columns;
  * points to strads_glm_path_options; start from a copy of the program's
  * defaults. */
 extern STRADS_API const strads_program strads_program_lasso_path;
+
+/* Its path by columns: glm-path-columns (strads/glm.h) with fewer options. */
+extern STRADS_API const strads_program strads_program_lasso_path_columns;
 
 #ifdef __cplusplus
 }

@@ -105,6 +105,9 @@ strads_logistic_dual_resolved(const void *state);
  * copy of the program's defaults. */
 extern STRADS_API const strads_program strads_program_logistic_path;
 
+/* Its path by columns: glm-path-columns (strads/glm.h) with fewer options. */
+extern STRADS_API const strads_program strads_program_logistic_path_columns;
+
 #ifdef __cplusplus
 }
 #endif

@@ -191,6 +191,11 @@ typedef struct strads_task {
     void *state;  /* `run` on partition 0: the state that `begin` made, for
                      values that the result reports; elsewhere NULL */
     void *engine; /* `run`: for strads_loop_ends and strads_loop_report */
+    /* Becomes true, at any time, when the user of this process stops the run
+     * (strads_engine_options.stop); NULL: never. An update that takes long may
+     * look at it and return early, with a result that `aggregate` knows to be
+     * of a part: the run ends with the commits so far. */
+    const volatile bool *stop;
 } strads_task;
 
 /* ---- the argument of aggregate ------------------------------------------- */
