@@ -1,17 +1,20 @@
 #!/bin/sh
 # The Lasso that outgrows memory: 100,000 rows, 100,000,000 columns and 5 G
-# entries, made from a seed as a pack, then trained from the disk.
+# entries, made from a seed as a pack, then trained from the disk: one lambda,
+# and a path of six.
 #
 #   ./dev bench seed-scale [--scale S] [--scratch DIR] [--ratio R] [--keep]
 #
 # --scale S     the share of the columns (1; .01 has 1,000,000 of them)
 # --scratch DIR where the pack goes (build/); removed at the end
-# --ratio R     lambda as a share of lambda_max (0.1)
+# --ratio R     lambda, and the last one of the path, as a share of lambda_max
+#               (0.1)
 # --keep        leave the pack there, and use one that is there
 #
 # Prints the disk's rate by dd and that of the passes, CPU, peak memory, the
-# gap. Ends with 1 unless the fit is certified, below the bound of memory, and
-# finds the columns that the labels were made of.
+# gaps. Ends with 1 unless the fits are certified, below the bound of memory,
+# find the columns that the labels were made of, and the path takes at most two
+# passes more than it has lambdas.
 set -eu
 export LC_ALL=C
 scale=1 scratch=$STRADS_BUILD ratio=0.1 keep=
@@ -58,38 +61,67 @@ disk_rate() {
 }
 before=$(disk_rate) || before=
 python3 - "$STRADS_BIN" "$pack" "$ratio" "$work" "$scale" "$before" <<'END'
-import json, os, re, resource, subprocess, sys, time
+import csv, json, os, re, resource, subprocess, sys, time
 strads, pack, ratio, work, scale, disk = sys.argv[1:]
+LAMBDAS = 6
 size = os.path.getsize(pack)
-command = [strads, "lasso", "train", pack, "--cut", "columns", "--lambda-ratio",
-           ratio, "--model", work + "/m.json", "--log", work + "/l.jsonl"]
-if float(scale) == 1:
-    command += ["--memory", "2G"]
-print("strads lasso train PACK " + " ".join(command[4:8]), flush=True)
-started = time.monotonic()
-run = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-wall = time.monotonic() - started
-sys.stderr.write(run.stderr)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-passes = int(re.search(r"(\d+) passes", run.stderr).group(1))
-found = json.load(open(work + "/m.json"))
-fit, index = found["fit"], found["coefficients"]["index"]
-columns = found["columns"]
-every = max(columns // 200, 1)
-true = set(range(every // 2 + 1, columns + 1, every))  # from 1 on
-hits = len(true & set(index))
-peak = used.ru_maxrss / 1048576
-print(f"passes {passes}, {wall:.1f} s of wall time, "
-      f"{used.ru_utime + used.ru_stime:.1f} s of CPU, peak {peak:.2f} GB")
-print(f"read {passes * size / 1e9:.1f} GB, {passes * size / wall / 1e9:.2f} GB/s "
-      f"over the whole run; dd reads {disk or 'at an unknown rate'}")
-print(f"gap {fit['gap']:.1e}, {len(index)} nonzeros, {hits} of {len(true)} "
-      "columns of the origin among them")
-bad = [text for text, is_bad in (
-    ("it did not converge", run.returncode != 0),
-    ("its gap exceeds 1e-6", not fit["gap"] <= 1e-6),
-    ("its peak exceeds 2 GB", peak > 2),
-    ("it misses columns", hits < .95 * len(true))) if is_bad]
+bad = []
+
+
+def check(is_bad, text):
+    if is_bad:
+        bad.append(text)
+
+
+def run(verb, *more):
+    """Runs a command, prints its figures; returns its passes and its model."""
+    command = [strads, "lasso", verb, pack, "--cut", "columns", *more,
+               "--model", work + "/m.json"]
+    if float(scale) == 1:
+        command += ["--memory", "2G"]
+    print(f"strads lasso {verb} PACK --cut columns " + " ".join(more), flush=True)
+    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    # GNU time is not everywhere: the peak is that of all children so far.
+    child = subprocess.run(command, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.PIPE, text=True)
+    wall = time.monotonic() - started
+    sys.stderr.write(child.stderr)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    passes = int(re.search(r"(\d+) passes", child.stderr).group(1))
+    peak = used.ru_maxrss / 1048576
+    print(f"passes {passes}, {wall:.1f} s of wall time, {cpu:.1f} s of CPU, "
+          f"peak {peak:.2f} GB")
+    print(f"read {passes * size / 1e9:.1f} GB, {passes * size / wall / 1e9:.2f} "
+          f"GB/s over the whole run; dd reads {disk or 'at an unknown rate'}")
+    check(child.returncode != 0, f"{verb} did not converge")
+    check(peak > 2, f"the peak of {verb} exceeds 2 GB")
+    return passes, json.load(open(work + "/m.json"))
+
+
+def find_origin(model):
+    """Prints how many of the columns that made the labels it has."""
+    columns, index = model["columns"], model["coefficients"]["index"]
+    every = max(columns // 200, 1)
+    true = set(range(every // 2 + 1, columns + 1, every))  # from 1 on
+    hits = len(true & set(index))
+    print(f"{len(index)} nonzeros, {hits} of {len(true)} columns of the origin "
+          "among them")
+    check(hits < .95 * len(true), "a fit misses columns")
+
+
+passes, model = run("train", "--lambda-ratio", ratio)
+print(f"gap {model['fit']['gap']:.1e}")
+check(not model["fit"]["gap"] <= 1e-6, "the gap exceeds 1e-6")
+find_origin(model)
+passes, model = run("path", "--points", str(LAMBDAS), "--ratio", ratio, "-o",
+                    work + "/path.csv")
+points = list(csv.DictReader(open(work + "/path.csv")))
+print("gaps " + " ".join(f"{float(p['gap']):.1e}" for p in points))
+check(len(points) != LAMBDAS, f"the path has {len(points)} points")
+check(not all(float(p["gap"]) <= 1e-6 for p in points), "a gap exceeds 1e-6")
+check(passes > LAMBDAS + 2, f"the path took {passes} passes for {LAMBDAS} lambdas")
+find_origin(model)
 for text in bad:
     print("seed-scale: " + text, file=sys.stderr)
 sys.exit(1 if bad else 0)

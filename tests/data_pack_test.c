@@ -311,10 +311,15 @@ static void expect_read(const design *d, const strads_pack *pack,
     for (int pass = 0; pass < 2; pass++) {
         strads_pack_chunk c;
         uint64_t at = d->start[bounds[0]], next = bounds[0];
+        uint64_t done, total, before = 0;
         for (;;) {
             expect_ok(strads_pack_reader_next(reader, &c));
+            strads_pack_progress(pack, &done, &total);
+            cr_assert(done >= before && done <= total);
+            cr_assert_eq(done == total, c.cols == 0);
             if (c.cols == 0)
                 break;
+            before = done;
             cr_assert_eq(c.first, c.continues ? next - 1 : next);
             next = c.first + c.cols;
             expect_ok(strads_pack_reader_dots(reader, v, dot));
@@ -342,7 +347,10 @@ static void expect_read(const design *d, const strads_pack *pack,
         cr_assert_eq(at, d->start[bounds[1]]);
         cr_assert_eq(next, bounds[1]);
     }
+    uint64_t done, total;
     strads_pack_reader_close(reader);
+    strads_pack_progress(pack, &done, &total);
+    cr_assert(done == 0 && total == 0);
     free(row);
     free(value);
     free(dot);

@@ -21,6 +21,7 @@ static atomic_bool line_open;
 /* ---- progress ------------------------------------------------------------ */
 
 static const double SECONDS_APART = 0.2;
+static const double PASS_SECONDS = 0.3; /* shorter passes are not shown */
 
 /* Formats seconds as "1 min 20 s". */
 static void put_seconds(char *out, size_t size, double s)
@@ -47,10 +48,37 @@ static double seconds_left(const cli_progress *line, double elapsed)
     return isfinite(left) ? left : -1;
 }
 
-/* A line of more than 80 columns would wrap, and could not be rewritten. */
-static void draw_line(const cli_progress *line)
+/* Describes the pass in progress over the goal's pack; false: there is none. */
+static bool describe_pass(cli_progress *line, char *out, size_t size)
 {
-    char text[160], elapsed[24], left[24], total[24] = "";
+    uint64_t done = 0, total = 0;
+    char read[CLI_BYTES_SIZE], all[CLI_BYTES_SIZE], rate[CLI_BYTES_SIZE];
+    char left[24];
+    if (!line->goal.pack)
+        return false;
+    strads_pack_progress(line->goal.pack, &done, &total);
+    if (done == total) {
+        line->passed = UINT64_MAX;
+        return false;
+    }
+    if (done < line->passed)
+        line->pass_begun = cli_now();
+    line->passed = done;
+    const double seconds = cli_now() - line->pass_begun;
+    if (done == 0 || seconds < PASS_SECONDS)
+        return false;
+    const double speed = (double)done / seconds;
+    put_seconds(left, sizeof left, (double)(total - done) / speed);
+    (void)snprintf(out, size, "pass: %s of %s, %s/s, %s left",
+                   cli_bytes(done, read), cli_bytes(total, all),
+                   cli_bytes((uint64_t)speed, rate), left);
+    return true;
+}
+
+/* A line of more than 80 columns would wrap, and could not be rewritten. */
+static void draw_line(cli_progress *line)
+{
+    char text[200], elapsed[24], left[24], total[24] = "", pass[100];
     const double seconds = cli_now() - line->begun;
     const double rest = seconds_left(line, seconds);
     put_seconds(elapsed, sizeof elapsed, seconds);
@@ -61,6 +89,9 @@ static void draw_line(const cli_progress *line)
                    line->goal.unit, line->done, total, elapsed,
                    rest < 0 ? "" : ", ", rest < 0 ? "" : left,
                    rest < 0 ? "" : " left", line->figures);
+    if (describe_pass(line, pass, sizeof pass))
+        (void)snprintf(text, sizeof text, "%s %.0f%s  %s  %s", line->goal.unit,
+                       line->done, total, elapsed, pass);
     text[79] = '\0';
     atomic_store(&line_open, true);
     (void)fprintf(stderr, "\r%s\033[K", text);
@@ -87,7 +118,8 @@ static void *redraw(void *arg)
 
 void cli_progress_begin(cli_progress *line, bool quiet, cli_goal goal)
 {
-    *line = (cli_progress){.goal = goal, .begun = cli_now()};
+    *line =
+        (cli_progress){.goal = goal, .begun = cli_now(), .passed = UINT64_MAX};
     if (!quiet && isatty(STDERR_FILENO)) {
         (void)pthread_mutex_init(&line->lock, NULL);
         (void)pthread_cond_init(&line->ended, NULL);

@@ -13,6 +13,8 @@ typedef struct cli_goal {
     const char *unit; /* "round", "sweep" */
     double total;     /* number of units; 0: unknown */
     double seconds;   /* time limit; 0: none */
+    /* Long passes over it are shown in bytes while they last; or NULL. */
+    const struct strads_pack *pack;
 } cli_goal;
 
 /* A progress line, shown only if standard error is a terminal. A thread updates
@@ -25,6 +27,8 @@ typedef struct cli_progress {
     pthread_cond_t ended;
     bool ending;
     double begun, done; /* begun: monotonic seconds; done: units of the goal */
+    double pass_begun;  /* of the pass in progress; */
+    uint64_t passed;    /* bytes of it at the last look */
     char figures[48];
 } cli_progress;
 

@@ -496,6 +496,11 @@ static cli_goal find_goal(cli_job *j)
                      .total = (double)j->engine.max_rounds,
                      .seconds = j->engine.time_limit};
     j->sweep = STRADS_MEASURES;
+    const strads_share *share = NULL;
+    for (uint32_t k = 0; k < strads_data_partitions(j->data) && !share; k++)
+        share = strads_data_share(j->data, k);
+    if (share)
+        goal.pack = share->pack;
     for (size_t u = 0; program->options && u < 3; u++) {
         const strads_option *option =
             strads_option_find(program->options, units[u][0]);

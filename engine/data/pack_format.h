@@ -10,6 +10,7 @@
 #define STI_DATA_PACK_FORMAT_H
 
 #include <endian.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -78,6 +79,12 @@ typedef struct sti_pack_section {
     uint64_t offset, bytes, hash;
 } sti_pack_section;
 
+/* The bytes that all readers of a pack have read in their present passes, and
+ * those of whole passes. A reader between two passes has read all of one. */
+typedef struct sti_pack_passes {
+    _Atomic uint64_t done, total;
+} sti_pack_passes;
+
 struct strads_pack {
     char *path;
     int fd;
@@ -93,6 +100,7 @@ struct strads_pack {
     double *label, *weight;                      /* [rows] or NULL */
     double *col_means;                           /* [cols] or NULL */
     strads_names *label_names, *col_names;
+    sti_pack_passes *passes; /* of its readers */
 };
 
 /* Space for one chunk; each thread has its own. */

@@ -409,7 +409,8 @@ strads_err strads_pack_open(const char *path, strads_pack **out)
     if (p == NULL)
         return lack_memory(path);
     p->fd = -1;
-    strads_err err = open_pack_file(p, path);
+    p->passes = calloc(1, sizeof *p->passes);
+    strads_err err = p->passes ? open_pack_file(p, path) : lack_memory(path);
     if (err == STRADS_OK)
         err = read_pack_header(p, &at);
     if (err == STRADS_OK)
@@ -437,6 +438,7 @@ void strads_pack_free(strads_pack *p)
         sti_big_free(p->col_means, p->cols * sizeof *p->col_means);
     strads_names_free(p->label_names);
     strads_names_free(p->col_names);
+    free(p->passes);
     free(p->chunk);
     free(p->path);
     free(p);

@@ -32,6 +32,8 @@ struct strads_pack_reader {
     strads_err err; /* of load `loaded` */
     char sentence[512];
 
+    uint64_t pass_bytes, passed; /* of a pass; of them read */
+
     /* The current chunk. */
     bool holds;       /* there is one */
     uint64_t current; /* the load that it is of, or the next one */
@@ -225,6 +227,9 @@ strads_err strads_pack_reader_open(const strads_pack *p, uint64_t begin,
     r->fd = direct ? open_direct(p) : -1;
     r->first = first;
     r->chunks = last - first;
+    for (uint64_t k = first; k < last; k++)
+        r->pass_bytes += p->chunk[k].bytes;
+    r->passed = r->pass_bytes;
     if (!open_slots(r)) {
         free_reader(r);
         return strads_fail(STRADS_ENOMEM, "%s: no memory to read it", p->path);
@@ -235,8 +240,16 @@ strads_err strads_pack_reader_open(const strads_pack *p, uint64_t begin,
         free_reader(r);
         return strads_fail(STRADS_ENOMEM, "%s: no thread to read it", p->path);
     }
+    (void)atomic_fetch_add(&p->passes->total, r->pass_bytes);
+    (void)atomic_fetch_add(&p->passes->done, r->pass_bytes);
     *out = r;
     return STRADS_OK;
+}
+
+void strads_pack_progress(const strads_pack *p, uint64_t *done, uint64_t *total)
+{
+    *done = atomic_load(&p->passes->done);
+    *total = atomic_load(&p->passes->total);
 }
 
 void strads_pack_reader_close(strads_pack_reader *r)
@@ -249,12 +262,21 @@ void strads_pack_reader_close(strads_pack_reader *r)
     (void)pthread_mutex_unlock(&r->lock);
     if (r->chunks > 0)
         (void)pthread_join(r->thread, NULL);
+    (void)atomic_fetch_sub(&r->pack->passes->total, r->pass_bytes);
+    (void)atomic_fetch_sub(&r->pack->passes->done, r->passed);
     (void)pthread_cond_destroy(&r->changed);
     (void)pthread_mutex_destroy(&r->lock);
     free_reader(r);
 }
 
 /* ---- the current chunk --------------------------------------------------- */
+
+/* Counts bytes of the present pass; a pass begins at 0. */
+static void count_bytes(strads_pack_reader *r, uint64_t passed)
+{
+    (void)atomic_fetch_add(&r->pack->passes->done, passed - r->passed);
+    r->passed = passed;
+}
 
 static uint64_t chunk_number(const strads_pack_reader *r)
 {
@@ -338,6 +360,10 @@ strads_err strads_pack_reader_next(strads_pack_reader *r,
     *out = (strads_pack_chunk){0};
     (void)pthread_mutex_lock(&r->lock);
     const bool held = r->holds;
+    if (held)
+        count_bytes(r, r->passed + r->pack->chunk[chunk_number(r)].bytes);
+    else if (r->chunks > 0 && r->current % r->chunks == 0)
+        count_bytes(r, 0);
     if (held) {
         r->holds = false;
         r->released = ++r->current;

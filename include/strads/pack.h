@@ -169,6 +169,12 @@ STRADS_API strads_err strads_pack_reader_open(const strads_pack *pack,
                                               bool direct,
                                               strads_pack_reader **out);
 
+/* The progress of the readers that are open, in bytes of the file: *done of
+ * *total in their present passes. Between passes they are equal. Does not
+ * block. Any thread. */
+STRADS_API void strads_pack_progress(const strads_pack *pack, uint64_t *done,
+                                     uint64_t *total);
+
 /* The bytes that a reader of this pack allocates. */
 STRADS_API uint64_t strads_pack_reader_bytes(const strads_pack *pack);
 
