@@ -21,7 +21,7 @@ static atomic_bool line_open;
 /* ---- progress ------------------------------------------------------------ */
 
 static const double SECONDS_APART = 0.2;
-static const double PASS_SECONDS = 0.3; /* shorter passes are not shown */
+static const double PASS_SECONDS = 0.1; /* shorter passes are not shown */
 
 /* Formats seconds as "1 min 20 s". */
 static void put_seconds(char *out, size_t size, double s)

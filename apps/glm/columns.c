@@ -167,17 +167,20 @@ static strads_err schedule(strads_turn *turn)
     case COLUMNS_TO_START:
     case COLUMNS_TO_LARGEST:
     case COLUMNS_TO_SCAN: {
-        const strads_block all = {.id = 1, .n = (uint32_t)s->columns};
+        const strads_block all = {.id = s->next == COLUMNS_TO_SCAN
+                                            ? COLUMNS_SCAN_ID
+                                            : COLUMNS_LARGEST_ID,
+                                  .n = (uint32_t)s->columns};
         return strads_turn_dispatch(turn, COLUMNS_SCAN, 1, &all);
     }
     case COLUMNS_TO_SOLVE:
         return dispatch_blocks(s, turn, COLUMNS_SOLVE);
     case COLUMNS_TO_KEEP:
         return strads_turn_dispatch(turn, COLUMNS_KEEP, 1,
-                                    &(strads_block){.id = 0});
+                                    &(strads_block){.id = COLUMNS_NONE_ID});
     case COLUMNS_TO_END:
         return strads_turn_dispatch(turn, COLUMNS_END, 1,
-                                    &(strads_block){.id = 0});
+                                    &(strads_block){.id = COLUMNS_NONE_ID});
     case COLUMNS_TO_STOP:
         break;
     }
@@ -537,7 +540,7 @@ static strads_err begin_columns(const columns_plan *plan,
     s->columns = shape->cols;
     s->partitions = shape->partitions;
     s->shape = shape;
-    s->next_id = 2;
+    s->next_id = COLUMNS_SOLVE_ID;
     s->gap = 1;
     strads_err err = fill_state(s, data);
     if (!err)

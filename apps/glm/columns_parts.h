@@ -30,6 +30,15 @@ enum {
     COLUMNS_PHASES
 };
 
+/* Ids of blocks: of no parameters; of all columns, for a scan that finds the
+ * largest |slope| at w = 0 only, and for one of the pending solutions. */
+enum {
+    COLUMNS_NONE_ID,
+    COLUMNS_LARGEST_ID,
+    COLUMNS_SCAN_ID,
+    COLUMNS_SOLVE_ID /* and above */
+};
+
 /* Most solutions that one scan certifies. */
 enum { COLUMNS_VIEWS_MAX = 32 };
 
@@ -53,8 +62,7 @@ enum {
     COLUMNS_L1, /* the penalty's weights, times W */
     COLUMNS_L2,
     COLUMNS_THRESHOLD, /* a scan keeps columns with |slope| from here on, at the
-                        * last solution; 0, as at the start: it finds the
-                        * largest |slope| at w = 0 only */
+                        * last solution */
     COLUMNS_FOLD,      /* rows of this fold, from 1, weigh nothing; 0: all do */
     COLUMNS_TOTALS
 };

@@ -134,9 +134,8 @@ static double evaluate_rows(columns_local *l, const double *margin, double from)
 }
 
 /* Makes z, r and h those of the last commit, with the weights of a fold. */
-static void refresh_rows(columns_local *l, const double *total)
+static void refresh_rows(columns_local *l, uint32_t fold)
 {
-    const uint32_t fold = (uint32_t)total[COLUMNS_FOLD];
     if (fold != l->fold) {
         l->weight_sum =
             columns_weigh(l->weight, l->fold_of.of, fold, l->rows, l->c);
@@ -211,7 +210,7 @@ size_t columns_partial_keep(const strads_task *task)
 strads_err columns_update_keep(strads_task *task)
 {
     columns_local *l = task->local;
-    refresh_rows(l, task->total);
+    refresh_rows(l, (uint32_t)task->total[COLUMNS_FOLD]);
     return set_view(l, &l->view[l->views++], task->total[COLUMNS_L1]);
 }
 
@@ -681,12 +680,13 @@ static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
 
 /* Prepares the views: of the last one a scan keeps more columns, those of the
  * lambdas that come next. */
-static strads_err prepare_views(columns_local *l, const double *total)
+static strads_err prepare_views(columns_local *l, bool largest,
+                                double threshold)
 {
-    const double threshold = total[COLUMNS_THRESHOLD];
     strads_err err = STRADS_OK;
-    if (threshold <= 0) {
+    if (largest) {
         l->views = 1;
+        refresh_rows(l, 0);
         (void)evaluate_rows(l, l->none, 0);
         l->fresh = false;
         err = set_view(l, l->view, 0);
@@ -707,13 +707,12 @@ strads_err columns_update_scan(strads_task *task)
 {
     columns_local *l = task->local;
     columns_scanned *head = (columns_scanned *)(void *)task->partial;
-    strads_err err = prepare_views(l, task->total);
+    const bool largest = task->block.id == COLUMNS_LARGEST_ID;
+    strads_err err = prepare_views(l, largest, task->total[COLUMNS_THRESHOLD]);
     columns_seen *seen = (columns_seen *)(void *)(head + 1);
     column_pass pass = {.local = l,
                         .stop = task->stop,
-                        .take = task->total[COLUMNS_THRESHOLD] > 0
-                                    ? take_candidate
-                                    : take_largest,
+                        .take = largest ? take_largest : take_candidate,
                         .head = head,
                         .found = (columns_found *)(void *)(seen + l->views),
                         .known = l->kept.n,
@@ -955,7 +954,7 @@ static strads_err solve_block(strads_task *task, column_place *place,
     strads_err err = place_block(task, place);
     if (err)
         return err;
-    refresh_rows(l, task->total);
+    refresh_rows(l, (uint32_t)task->total[COLUMNS_FOLD]);
     descent d = {.local = l,
                  .stop = task->stop,
                  .place = place,
