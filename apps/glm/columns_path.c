@@ -135,6 +135,7 @@ void columns_tasks_free(columns_state *s)
 /* The rows that a fit without a fold has left must suffice. */
 static strads_err check_fold(columns_state *s, uint32_t fold)
 {
+    const glm_loss *loss = s->plan.problem.loss;
     bool seen[2] = {false, false};
     const double left =
         columns_weigh(s->weight, s->folds.of, fold, s->rows, s->other);
@@ -145,6 +146,12 @@ static strads_err check_fold(columns_state *s, uint32_t fold)
         return strads_fail(STRADS_EINVAL,
                            "without the rows of fold %u, no row has a weight: "
                            "give other folds",
+                           fold);
+    if (loss->labels == GLM_COUNTS && s->plan.problem.options.intercept &&
+        !seen[1])
+        return strads_fail(STRADS_EINVAL,
+                           "without the rows of fold %u, all labels are 0, and "
+                           "there is no minimum: give other folds",
                            fold);
     return !s->folds.classes || (seen[0] && seen[1])
                ? STRADS_OK
