@@ -385,8 +385,8 @@ static void accept(columns_state *s, columns_pending *p, double gap)
 
 /* A pending solution after its scan. Without new columns and without a gain
  * since its last scan, no further one would help. */
-static void judge(columns_state *s, columns_pending *p, columns_seen seen,
-                  double tolerance, uint64_t found)
+static void judge_pending(columns_state *s, columns_pending *p,
+                          columns_seen seen, double tolerance, uint64_t found)
 {
     const double *c = s->c;
     if (p->fold != s->fold) {
@@ -410,7 +410,7 @@ strads_err columns_certify(columns_state *s, strads_commit *commit,
     for (uint32_t k = 0; k < s->n_pending; k++) {
         columns_pending *p = &s->pending[k];
         if (p->task != COLUMNS_ON_THE_WAY)
-            judge(s, p, seen[k], commit->tolerance, found);
+            judge_pending(s, p, seen[k], commit->tolerance, found);
         free_point(&p->point);
     }
     s->n_pending = 0;
