@@ -50,7 +50,7 @@
                       .rare = true),                                           \
         STRADS_OPTION(                                                         \
             STRING, strads_engine_options, listen, "listen", "URL",            \
-            "accept nodes at tcp, tls+tcp://HOST:PORT or ipc://PATH"),         \
+            "accept nodes there: tcp://, tls+tcp://, ws:// or ipc://"),        \
         STRADS_OPTION(U32, strads_engine_options, nodes, "nodes", "N",         \
                       "processes in all, with this one (default: 1)",          \
                       .min = 1, .max = 1024),                                  \

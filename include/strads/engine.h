@@ -132,8 +132,8 @@ typedef struct strads_engine_options {
     const strads_plan *plan_given; /* not NULL: used instead */
 
     /* Several nodes. */
-    const char *listen;    /* tcp://HOST:PORT, tls+tcp://HOST:PORT or
-                              ipc://PATH, or NULL */
+    const char *listen;    /* tcp://HOST:PORT, tls+tcp://HOST:PORT,
+                              ws://HOST:PORT/PATH or ipc://PATH, or NULL */
     uint32_t nodes;        /* processes in all, this one included; 0: 1 */
     uint32_t shards;       /* loops: parts of the tables, placed on nodes 0, 1,
                               ... in turn; 0: 1 */
@@ -309,12 +309,15 @@ typedef struct strads_join_options {
     void *notice_arg;
 } strads_join_options;
 
-/* Joins the run at `url` and waits, as long as the coordinator does, until all
- * nodes have joined. With `regroup` everything that `options` points to must
- * outlive the engine. STRADS_EMISMATCH: another version, program or token; a
- * certificate that one side does not accept; a second join; or a full run that
- * accepts no late nodes. STRADS_EIO: no answer. STRADS_EPEER: the coordinator
- * or another node was lost or failed. STRADS_ECANCELED. */
+/* Joins the run at `url` (as `listen` of strads_engine_options, or
+ * wss://HOST:PORT/PATH of a proxy) and waits, as long as the coordinator does,
+ * until all nodes have joined. ws and wss need nng: STRADS_EINVAL without it,
+ * STRADS_ESTATE in a process that was forked after its first use. With
+ * `regroup` everything that `options` points to must outlive the engine.
+ * STRADS_EMISMATCH: another version, program or token; a certificate that one
+ * side does not accept; a second join; or a full run that accepts no late
+ * nodes. STRADS_EIO: no answer. STRADS_EPEER: the coordinator or another node
+ * was lost or failed. STRADS_ECANCELED. */
 STRADS_API strads_err strads_engine_join(const char *url,
                                          const strads_join_options *options,
                                          strads_engine **out);
