@@ -32,7 +32,8 @@ def _numbers_of(y, classes):
 
 
 def _listed(classes):
-    return f"one class, {classes[0]!r}" if len(classes) else "no class"
+    return f"one class, {classes.tolist()[0]!r}" if len(classes) else \
+        "no class"
 
 
 class Classifier(ClassifierMixin, Fitted):
@@ -86,11 +87,11 @@ class Classifier(ClassifierMixin, Fitted):
             _numbers_of(y, classes), minlength=len(classes)))
         return classes, rows.sum() / (len(rows) * rows)
 
-    def _list_classes(self, config, listed=False):
-        """Sets the list of classes in `config` if there are more than two and
-        the labels may not have all: those of a process, or `listed`. Returns
-        the memory of the list, which must live as long as the options."""
-        if not (listed or engine.team()) or len(self.classes_) < 3:
+    def _list_classes(self, config):
+        """Sets the list of classes in `config` if several processes fit more
+        than two classes: none of them may have all. Returns the memory of the
+        list, which must live as long as the options."""
+        if not engine.team() or len(self.classes_) < 3:
             return None
         kept = ffi.new("char[]", ",".join(
             map(str, range(len(self.classes_)))).encode())
@@ -208,9 +209,8 @@ class LogisticRegression(Probable, Classifier):
             raise ValueError("penalty 'elasticnet' needs l1_ratio")
         return {"l1": 1.0, "elasticnet": l1_ratio}.get(self.penalty, 0.0)
 
-    def _config(self, C, share, listed=False):
-        """The options at one C, and the objects that they refer to. listed:
-        the labels of the data may not be all classes."""
+    def _config(self, C, share):
+        """The options at one C, and the objects that they refer to."""
         self._softmax = len(self.classes_) > 2 and (
             self.multi_class == "multinomial" or
             self.multi_class == "auto" and self.solver != "liblinear")
@@ -223,7 +223,7 @@ class LogisticRegression(Probable, Classifier):
             setattr(config, "lambda", -0.0)
         else:
             config.c = C
-        return config, [kept, self._list_classes(config, listed)]
+        return config, [kept, self._list_classes(config)]
 
     def _chosen(self, config, X, number, weight, workers, made):
         """The program that suits the options and the data, as `strads logistic
@@ -246,11 +246,11 @@ class LogisticRegression(Probable, Classifier):
         return "logistic", data("logistic")
 
     def _solved(self, X, number, weight, C, share, start=None, made=None,
-                listed=False, max_iter=0, **more):
+                max_iter=0, **more):
         """Fits at one C. Returns the run, the coefficients [classes or 1,
         columns], the intercepts, and whether the dual was solved. start: such
         coefficients and intercepts, or None."""
-        config, kept = self._config(C, share, listed)
+        config, kept = self._config(C, share)
         workers = more.pop("workers", engine.n_threads(self.n_jobs))
         name, data = self._chosen(config, X, number, weight, workers,
                                   {} if made is None else made)
@@ -364,6 +364,13 @@ class LogisticRegressionCV(LogisticRegression):
         if len(ratios) == 0:
             raise ValueError("penalty 'elasticnet' needs l1_ratios")
         folds = search.folds_of(self.cv, X, number, classifier=True)
+        for fold in folds:
+            rows = engine.agreed(sum, np.bincount(
+                number[fold.times > 0].astype(int),
+                minlength=len(self.classes_)))
+            if not np.all(rows):
+                raise ValueError("cv has a fold without training rows of class "
+                                 f"{self.classes_[np.argmin(rows)]}")
         # an interrupted search keeps this fit
         engine.shared(lambda: self._fit_at(
             Cs.min(), self._share(ratios[0]), X, number, weight, warns=False))
@@ -388,7 +395,7 @@ class LogisticRegressionCV(LogisticRegression):
 
         def solve(C, ratio, start):
             finished, coef, intercept, _ = self._solved(
-                rows, labels, kept, C, self._share(ratio), start, made, True,
+                rows, labels, kept, C, self._share(ratio), start, made,
                 stop=stop, workers=workers)
             if finished.interrupted:
                 raise finished.interrupted

@@ -95,9 +95,9 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         if sparse.issparse(X) and X.format == "bsr":
             X = X.tocsr()  # blocks store zeros that are not ratings
             X.eliminate_zeros()
-        X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
-                                reset=reset, ensure_min_features=1,
-                                ensure_min_samples=0 if engine.team() else 1)
+        X = states.validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, reset=reset,
+            ensure_min_features=1, ensure_min_samples=0 if engine.team() else 1)
         if reset:
             self.users_ = self.items_ = None
         X = sparse.csr_matrix(X)

@@ -22,12 +22,6 @@ from ._strads import ffi, lib
 from .model import Model, read_model, restored, state_of
 from .search import counted, path_points, warn_of_points
 
-try:
-    from sklearn.utils.validation import validate_data
-except ImportError:  # scikit-learn before 1.6
-    def validate_data(estimator, *data, **how):
-        return estimator._validate_data(*data, **how)
-
 
 LABEL_MOST = 1e140  # sums of squares of larger numbers overflow
 
@@ -100,7 +94,7 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
     def _validated(self, X, *y, **how):
         """X, or X and y, checked by scikit-learn."""
         try:
-            return validate_data(self, X, *y, **how)
+            return states.validate_data(self, X, *y, **how)
         except (TypeError, ValueError):
             words = _not_numbers(X)
             if not words:

@@ -233,8 +233,8 @@ UNUSED = {
     "precompute": ((False, "auto"), "the engine computes the products of "
                                     "columns that it needs"),
     "selection": (("cyclic",), "the engine schedules the coefficients"),
-    "solver": (("auto", "lbfgs"), "the engine chooses the method by the data, and all "
-                           "methods end at the same optimum"),
+    "solver": (("auto", "lbfgs"), "the engine chooses the method by the data, "
+                                  "and all methods end at the same optimum"),
     "dual": ((False, "auto"), "the engine chooses by the data whether it "
                               "solves the dual"),
 }

@@ -8,6 +8,13 @@ import numbers
 
 import numpy as np
 
+try:
+    from sklearn.utils.validation import validate_data
+except ImportError:  # scikit-learn before 1.6
+    def validate_data(estimator, *data, **how):
+        """Checks data; stores or compares their columns."""
+        return estimator._validate_data(*data, **how)
+
 
 def refuse(model, name, expected):
     """Raises a ValueError about an attribute."""

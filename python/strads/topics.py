@@ -77,9 +77,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     def _counts(self, X, reset):
         """X as counts of words: CSR of f64 integers, without stored zeros."""
         params.check(self.get_params(deep=False), self._rules)
-        X = self._validate_data(X, accept_sparse="csr", dtype=np.float64,
-                                reset=reset,
-                                ensure_min_samples=0 if engine.team() else 1)
+        X = states.validate_data(
+            self, X, accept_sparse="csr", dtype=np.float64, reset=reset,
+            ensure_min_samples=0 if engine.team() else 1)
         check_non_negative(X, "LatentDirichletAllocation")
         X = sparse.csr_matrix(X, copy=True)
         X.sum_duplicates()

@@ -273,8 +273,8 @@ def test_logistic_regression_cv_has_scikit_learns_defaults_on_three_classes():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     ours = strads.LogisticRegressionCV().fit(X, names)
-    theirs = sklearn.linear_model.LogisticRegressionCV(max_iter=10000).fit(
-        X, names)
+    theirs = sklearn.linear_model.LogisticRegressionCV(
+        tol=1e-8, max_iter=10000).fit(X, names)
     assert ours.Cs_.shape == (10,) and np.allclose(ours.Cs_, theirs.Cs_)
     assert ours.C_.shape == theirs.C_.shape == (3,)
     assert sorted(ours.scores_) == sorted(theirs.scores_)
@@ -284,6 +284,15 @@ def test_logistic_regression_cv_has_scikit_learns_defaults_on_three_classes():
                        theirs.scores_["setosa"][:, 1:], atol=1e-9)
     assert np.allclose(ours.C_, theirs.C_)
     assert np.allclose(ours.coef_, theirs.coef_, atol=0.05)
+
+
+def test_a_fold_without_a_class_is_named():
+    X, y = load_iris(return_X_y=True)
+    folds = [(np.flatnonzero(y < 2), np.flatnonzero(y == 2))]
+    for names in (["a", "b", "c"], [0, 1, 5]):
+        with pytest.raises(ValueError, match="without training rows of class "
+                           f"{names[2]}"):
+            strads.LogisticRegressionCV(cv=folds).fit(X, np.array(names)[y])
 
 
 def test_groups_and_rows_without_weight_go_through_a_list_of_folds():
