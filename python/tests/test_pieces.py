@@ -175,7 +175,7 @@ def test_what_is_no_dask_collection_is_refused(client):
     with pytest.raises(ValueError, match="NaN"):
         on_dask.Lasso().fit(bad, dask.array.from_array(y, chunks=45))
     with pytest.raises(AttributeError, match="estimators of pieces"):
-        on_dask.Ridge
+        on_dask.RidgeCV
 
 
 def test_a_fit_outlives_a_worker_that_is_killed(client):

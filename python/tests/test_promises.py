@@ -171,7 +171,7 @@ def wrong_values(name, default):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_wrong_value_of_any_parameter_is_refused_by_its_name(name):
     X, y = data_for(name)
-    for parameter, default in small(name).get_params().items():
+    for parameter, default in getattr(strads, name)().get_params().items():
         for value in wrong_values(parameter, default):
             model = small(name).set_params(**{parameter: value})
             with pytest.raises((ValueError, TypeError)) as refused:
