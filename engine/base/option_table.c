@@ -93,7 +93,8 @@ static strads_err set_u32(const strads_option *option, uint32_t *field,
     uint64_t value = 0;
     strads_err err = parse_whole(option, text, UINT32_MAX, &value);
     if (!err)
-        *field = (uint32_t)value;
+        *field = option->keeps_zero && value == 0 ? STRADS_OPTION_ZERO
+                                                  : (uint32_t)value;
     return err;
 }
 
@@ -350,6 +351,16 @@ static size_t format_u64(const strads_option *option, uint64_t value, char *out,
     return (size_t)snprintf(out, size, "%llu", (unsigned long long)value);
 }
 
+static size_t format_u32(const strads_option *option, uint32_t value, char *out,
+                         size_t size)
+{
+    if (option->keeps_zero && value == 0)
+        return format_text("null", out, size);
+    if (option->keeps_zero && value == STRADS_OPTION_ZERO)
+        value = 0;
+    return format_u64(option, value, out, size);
+}
+
 size_t strads_option_format(const strads_option *option, const void *config,
                             char *out, size_t size)
 {
@@ -361,7 +372,7 @@ size_t strads_option_format(const strads_option *option, const void *config,
     case STRADS_OPTION_BYTES:
         return format_u64(option, *(const uint64_t *)field, out, size);
     case STRADS_OPTION_U32:
-        return format_u64(option, *(const uint32_t *)field, out, size);
+        return format_u32(option, *(const uint32_t *)field, out, size);
     case STRADS_OPTION_BOOL:
         return format_text(*(const bool *)field ? "true" : "false", out, size);
     case STRADS_OPTION_STRING: {

@@ -42,11 +42,14 @@ typedef struct strads_option {
     const char *choices; /* strings: "a|b|c"; NULL: any */
     bool rare;           /* --help lists it below the others, without the
                             default that stands in brackets in `help` */
-    bool keeps_zero;     /* F64 fields whose 0 means "not given": a 0 that is
-                            given as text is stored as -0.0, which signbit()
-                            tells from it. A 0 that is not given is written as
-                            null */
+    bool keeps_zero;     /* F64 and U32 fields whose 0 means "not given": a 0
+                            that is given as text is stored as -0.0, which
+                            signbit() tells from it, or as STRADS_OPTION_ZERO. A
+                            0 that is not given is written as null */
 } strads_option;
+
+/* A given 0 in a U32 field with `keeps_zero`. */
+#define STRADS_OPTION_ZERO UINT32_MAX
 
 /* A row of a table: KIND without STRADS_OPTION_, the struct and its field, then
  * name, metavar and help, then further members by name:
