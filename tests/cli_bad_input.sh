@@ -172,7 +172,7 @@ if [ -c /dev/full ]; then
     corpus=$STRADS_SOURCE/data/docword.sotu-tiny.txt
     votes=$STRADS_SOURCE/data/unvotes-tiny.txt
     gives 0 lda train "$corpus" --topics 2 --sweeps 1 --model lda.json
-    gives 0 mf train "$votes" --sweeps 1 --model mf.json
+    gives 0 mf train "$votes" --tune 0 --sweeps 1 --model mf.json
     for words in "lasso predict good.json one.svm" "lasso show good.json" \
         "lasso evaluate good.json one.svm" "lda topics lda.json" \
         "lda infer lda.json $corpus" "lda evaluate lda.json $corpus" \
@@ -202,13 +202,13 @@ ulimit -S -f 0
 gives 1 simulate lasso --no-intercept one.svm --workers 2 --save-cost cost.json
 ulimit -S -f unlimited
 votes=$STRADS_SOURCE/data/unvotes-tiny.txt
-gives 0 mf train "$votes" --rank 2 --sweeps 1 --model old.json --quiet
+gives 0 mf train "$votes" --tune 0 --rank 2 --sweeps 1 --model old.json --quiet
 cp old.json.users.npy users.npy
 printf '2 0:3 1:2\n1 1:4\n' >few.ldac
 gives 0 lda train few.ldac --topics 400 --sweeps 1 --model words.json --quiet
 cp words.json.npy counts.npy
 ulimit -S -f 8 # users and counts fit, items and topics do not
-gives 1 mf train "$votes" --rank 2 --sweeps 2 --model old.json --quiet
+gives 1 mf train "$votes" --tune 0 --rank 2 --sweeps 2 --model old.json --quiet
 gives 1 lda train few.ldac --topics 400 --sweeps 3 --seed 5 \
     --model words.json --quiet
 ulimit -S -f unlimited

@@ -126,13 +126,13 @@ rest_is_same lda train "$documents" --topics 10 --sweeps 20
 rest_is_same lda train "$documents" --topics 150 --sweeps 20 --partitions 3 \
     --fit-alpha asymmetric --fit-beta --evaluate 7
 rounds=27
-rest_is_same mf train "$votes" --rank 8 --partitions 3
-rest_is_same mf train "$votes" --rank 8 --partitions 2 --unweighted \
+rest_is_same mf train "$votes" --tune 0 --rank 8 --partitions 3
+rest_is_same mf train "$votes" --tune 0 --rank 8 --partitions 2 --unweighted \
     --sweeps 60 --patience 30 --lambda 1e-4 # the best sweep is not the last
                                             # one
-rest_is_same mf train "$votes" --rank 8 --partitions 2 --method als --test "$votes"
-rest_is_same mf train "$votes" --rank 20 --partitions 2 --method cd
-rest_is_same mf train "$votes" --rank 8 --partitions 2 --method ccd++
+rest_is_same mf train "$votes" --tune 0 --rank 8 --partitions 2 --method als --test "$votes"
+rest_is_same mf train "$votes" --tune 0 --rank 20 --partitions 2 --method cd
+rest_is_same mf train "$votes" --tune 0 --rank 8 --partitions 2 --method ccd++
 awk '$3 > 0' "$votes" >likes
 rest_is_same mf train likes --rank 8 --partitions 2 --implicit
 
@@ -244,7 +244,7 @@ cmp -s whole.model.npy rest.model.npy || fail "two processes: other bits"
 # Factors, killed repeatedly, with a checkpoint every few milliseconds. Early
 # diverging steps are undone after some of these.
 rm -f whole.model* rest.model*
-far="mf train $votes --rank 60 --partitions 3 --sweeps 1000 --patience 1000 --step 3"
+far="mf train $votes --tune 0 --rank 60 --partitions 3 --sweeps 1000 --patience 1000 --step 3"
 # shellcheck disable=SC2086 # words
 gives 0 $far --model whole.model
 more="--checkpoint factors --checkpoint-every 0.002s"

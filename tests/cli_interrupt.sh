@@ -79,7 +79,7 @@ exec 3>&-
 
 # One Ctrl-C before the first sweep: the command reports that there is no model
 # yet.
-start early mf train slow --model early.json
+start early mf train slow --tune 0 --model early.json
 exec 3>slow
 kill -INT "$child"
 until_there 'once more ends at once' early.err

@@ -38,7 +38,7 @@ done
 same_minimum glm classes.svm --loss logistic
 same_minimum glm numbers.svm --loss huber
 for method in sgd als cd ccd++; do
-    same_minimum mf ratings.txt --rank 2 --sweeps 3 --method $method
+    same_minimum mf ratings.txt --tune 0 --rank 2 --sweeps 3 --method $method
 done
 
 # A lambda that is not given is null, so that the printed options give the same fit.

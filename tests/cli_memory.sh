@@ -88,9 +88,9 @@ within() {
 within "18 28 44" lda train small.txt --topics 10000 --sweeps 1
 within "60 100 140" lda train large.txt --topics 10000 --sweeps 1
 within "30 60" lda train large.txt --topics 50 --sweeps 1
-within "18 26" mf train few.ratings --rank 16 --sweeps 2
-within "30 50 80" mf train many.ratings --rank 32 --sweeps 2
-within "30 60 100" mf train many.ratings --rank 32 --sweeps 1 --method als
+within "18 26" mf train few.ratings --tune 0 --rank 16 --sweeps 2
+within "30 50 80" mf train many.ratings --tune 0 --rank 32 --sweeps 2
+within "30 60 100" mf train many.ratings --tune 0 --rank 32 --sweeps 1 --method als
 within "25 60" net train narrow.svm --epochs 1 --hidden 32
 within "100 320" net train wide.svm --epochs 1 --hidden 16
 for data in narrow wide; do

@@ -8,7 +8,7 @@ votes=$STRADS_SOURCE/data/unvotes-tiny.txt
 awk '(NR * 7919) % 10 == 3' "$votes" >votes.test
 awk '(NR * 7919) % 10 != 3' "$votes" >votes.train
 
-gives 0 mf train votes.train --test votes.test --workers 2 --model m.json \
+gives 0 mf train votes.train --tune 0 --test votes.test --workers 2 --model m.json \
     --log run.jsonl
 says err "root mean squared error: training" "test 0." "the model is in m.json"
 says run.jsonl '"sweep": 20' '"train_rmse": 0.' '"test_rmse": 0.' \
@@ -42,7 +42,7 @@ awk 'BEGIN { print "country,resolution,vote" }
 awk 'BEGIN { print "country,resolution,vote" }
     { print "c" $1 ",r" $2 "," $3 }
     END { print "atlantis,r1,1" }' votes.test >named.test.csv
-gives 0 mf train named.csv --test named.test.csv --workers 2 --model named.json
+gives 0 mf train named.csv --tune 0 --no-clip --test named.test.csv --workers 2 --model named.json
 gives 0 mf evaluate named.json named.test.csv
 says err "1 ratings are of users or items that the model does not know"
 near "$(member out rmse)" "$test_rmse" 0.03 "the error with names"
@@ -57,7 +57,7 @@ awk 'FNR == NR { if ($1 > u) u = $1; if ($2 > i) i = $2; n++; next }
     { print $1 + 1, $2 + 1, $3 }' votes.train votes.train >votes.mtx
 for method in sgd als ccd++; do
     for data in votes.train votes.mtx; do
-        gives 0 mf train $data --method $method --sweeps 2 --workers 2 \
+        gives 0 mf train $data --tune 0 --method $method --sweeps 2 --workers 2 \
             --model $data.json --quiet
     done
     for side in users items; do
@@ -88,28 +88,29 @@ near "$(awk -F '[,\t]' '
     "predictions less what the CSV says, which is the mean"
 
 # Over TCP: the model of one process
-on_two 0 mf train votes.train --sweeps 3 --model nodes.json
-gives 0 mf train votes.train --workers 1 --partitions 2 --sweeps 3 \
+on_two 0 mf train votes.train --tune 0 --sweeps 3 --model nodes.json
+gives 0 mf train votes.train --tune 0 --workers 1 --partitions 2 --sweeps 3 \
     --model alone.json
 cmp -s nodes.json.items.npy alone.json.items.npy || fail "other items over TCP"
 cmp -s nodes.json.users.npy alone.json.users.npy || fail "other users over TCP"
 gives 0 simulate mf votes.train --workers 4 --cost 2
 
 # Invalid input
-refuses 2 "rank" mf train votes.train --rank 0
+refuses 2 "rank 0 is mean and biases" mf train votes.train --rank 0 --no-biases
 refuses 2 "rank" mf train votes.train --rank 1025
 refuses 2 "expected" mf train votes.train --method bold
 refuses 2 "needs method als" mf train votes.train --method cd --implicit
 refuses 2 "needs ratings from 0" mf train votes.train --implicit --quiet
-refuses 2 "needs ratings from 0" mf train votes.train --nonnegative --quiet
+refuses 2 "needs ratings from 0" mf train votes.train --nonnegative \
+    --no-biases --quiet
 gives 0 plan make four.json --partitions 4
 refuses 2 "the plan is for 4 partitions" mf train votes.train --quiet \
     --plan four.json --partitions 2
 refuses 2 "the plan has 8 blocks, the option blocks is 12" mf train \
-    votes.train --plan four.json --blocks 12 --workers 2 --quiet
-gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 --quiet
+    votes.train --tune 0 --plan four.json --blocks 12 --workers 2 --quiet
+gives 0 mf train votes.train --tune 0 --plan four.json --workers 2 --sweeps 1 --quiet
 for method in als ccd++; do
-    gives 0 mf train votes.train --plan four.json --workers 2 --sweeps 1 \
+    gives 0 mf train votes.train --tune 0 --plan four.json --workers 2 --sweeps 1 \
         --quiet --method $method
 done
 : >empty.txt
@@ -117,31 +118,31 @@ refuses 2 "empty.txt: is empty, expected lines" mf train empty.txt --quiet
 printf 'user,item,rating\n' >header.csv
 refuses 2 "found no entries" mf train header.csv --quiet
 printf '0 0 2\n' >one.txt
-gives 0 mf train one.txt --rank 1 --workers 2
+gives 0 mf train one.txt --tune 0 --rank 1 --workers 2
 for method in als ccd++; do
-    gives 0 mf train one.txt --rank 1 --workers 2 --method $method
+    gives 0 mf train one.txt --tune 0 --rank 1 --workers 2 --method $method
 done
 printf '0 0 1\n0 1 nan\n' >nan.txt
 refuses 2 "line 2: found 'nan'" mf train nan.txt --quiet
 printf 'user,item,rating\na,b,1\nc,d\ne\n' >ragged.csv
 refuses 2 "line 3: found 'c,d'" mf train ragged.csv --quiet
 printf '\357\273\277user,item,rating\na,x,1\nb,x,2\na,y,3\nb,y,3\n' >bom.csv
-gives 0 mf train bom.csv --workers 1 --rank 1 --quiet
+gives 0 mf train bom.csv --tune 0 --workers 1 --rank 1 --quiet
 # With two ratings the first factors may be far off; this is not divergence.
 printf '1 2 3\n2 3 4\n' >two.txt
 printf 'user,item,rating\na,x,3\nb,y,4\n' >two.csv
 for seed in 0 1 2 3 4; do
     for few in two.txt two.csv; do
-        gives 0 mf train $few --sweeps 5 --rank 2 --seed $seed
+        gives 0 mf train $few --tune 0 --sweeps 5 --rank 2 --seed $seed
         ! grep -q "undone" err || fail "$few, seed $seed: $(tail -n 1 err)"
     done
 done
 # With one rating, which equals the mean, all of the error comes from the first
 # factors.
-gives 0 mf train one.txt --seed 2
+gives 0 mf train one.txt --tune 0 --seed 2
 ! grep -q "undone" err || fail "one rating: $(tail -n 1 err)"
 printf '0 0 1\n0 1 2\n1 0 3\n0 0 5\n' >twice.txt
-gives 0 mf train twice.txt --workers 1 --rank 1 --model twice.json
+gives 0 mf train twice.txt --tune 0 --workers 1 --rank 1 --model twice.json
 says err "repeated pairs of user and item: 1; the last"
 # One rating has an error, but no interval.
 head -n 1 votes.test >one.txt
@@ -156,13 +157,13 @@ head -c 5000 alone.json.users.npy >m.json.users.npy
 refuses 2 "is not the file that was written with the model" mf evaluate m.json votes.test
 
 # Killed while a model replaces an older one: one of the two is there
-gives 0 mf train votes.train --rank 2 --sweeps 1 --model kept.json --quiet
+gives 0 mf train votes.train --tune 0 --rank 2 --sweeps 1 --model kept.json --quiet
 gives 0 mf evaluate kept.json votes.test
 older=$(member out rmse)
 for file in kept.json kept.json.users.npy kept.json.items.npy; do
     cp "$file" "older.$file"
 done
-gives 0 mf train votes.train --rank 3 --sweeps 2 --model kept.json --quiet
+gives 0 mf train votes.train --tune 0 --rank 3 --sweeps 2 --model kept.json --quiet
 sum_of() { sed -n "s/.*\"$1_checksum\": \"\(.*\)\".*/\1/p" older.kept.json; }
 for side in users items; do # the state before the last rename
     cp older.kept.json.$side.npy "kept.json.$side.$(sum_of $side).npy"
@@ -171,7 +172,7 @@ cp older.kept.json kept.json
 gives 0 mf evaluate kept.json votes.test
 same "$(member out rmse)" "$older" "the older model"
 for _ in 1 2 3 4 5 6; do
-    start killed mf train votes.train --rank 4 --sweeps 1 --model kept.json \
+    start killed mf train votes.train --tune 0 --rank 4 --sweeps 1 --model kept.json \
         --seed 9 --quiet
     for _ in $(seq 400); do
         ls kept.json.users.*.npy >/dev/null 2>&1 && break
@@ -181,7 +182,7 @@ for _ in 1 2 3 4 5 6; do
     wait "$child" 2>/dev/null || true
     gives 0 mf evaluate kept.json votes.test
 done
-gives 0 mf train votes.train --rank 2 --sweeps 1 --model kept.json --quiet
+gives 0 mf train votes.train --tune 0 --rank 2 --sweeps 1 --model kept.json --quiet
 gives 0 mf evaluate kept.json votes.test
 same "$(member out rmse)" "$older" "the newest model"
 same "$(find . -name 'kept.json.*' ! -name '*.part' | wc -l)" 2 \

@@ -34,7 +34,7 @@ agree() {
 
 # check OPTIONS: trains, evaluates.
 check() {
-    "$STRADS_BIN" mf train train.txt --test test.txt --holdout 1e-9 \
+    "$STRADS_BIN" mf train train.txt --test test.txt --tune 0 --no-clip --holdout 0 \
         --model m.json "$@" >out 2>err || {
         echo "mf train $*"; cat err; failed=1; return; }
     for part in train test; do
@@ -49,6 +49,7 @@ check() {
 
 for offset in 0 -3e4 1e9; do
     ratings $offset 7
+    check --rank 0
     for method in sgd als cd ccd++; do
         check --method $method --rank 4 --sweeps 5
     done
@@ -58,7 +59,11 @@ for rank in 1 20; do
     for sweeps in 1 2; do
         check --method sgd --rank $rank --sweeps $sweeps --workers 2
         check --method als --rank $rank --sweeps $sweeps
-        check --method ccd++ --rank $rank --sweeps $sweeps --nonnegative
+        for method in als ccd++; do
+            check --method $method --rank $rank --sweeps $sweeps --nonnegative
+            check --method $method --rank $rank --sweeps $sweeps --nonnegative \
+                --no-biases
+        done
     done
 done
 
@@ -77,8 +82,8 @@ for form in numbers names; do
 u1 new .5
 new new .5' >>$form.$part
     done
-    "$STRADS_BIN" mf train $form.train --test $form.test --holdout 1e-9 \
-        --method als --rank 2 --workers 2 --model m.json 2>err
+    "$STRADS_BIN" mf train $form.train --test $form.test --tune 0 \
+        --holdout 0 --method als --rank 2 --workers 2 --model m.json 2>err
     "$STRADS_BIN" mf evaluate m.json $form.test --quiet >test.json
     agree "$form with unknown ones" \
         "$(sed -n 's/.*error: training [^,]*, test \([^,]*\),.*/\1/p' err)" \
@@ -96,7 +101,7 @@ done
 # More factors than ratings: a sum of squares is not negative.
 printf '0 0 5\n0 1 3\n1 0 4\n' >few.txt
 for method in als cd ccd++; do
-    "$STRADS_BIN" mf train few.txt --rank 50 --method $method --model m.json \
+    "$STRADS_BIN" mf train few.txt --tune 0 --rank 50 --method $method --model m.json \
         2>err
     if grep -q 'objective -' err || ! grep -q 'error: training' err; then
         echo "rank 50 on 3 ratings by $method:"; cat err; failed=1

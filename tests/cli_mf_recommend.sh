@@ -12,9 +12,9 @@ named() {
 }
 named votes.train >named.csv
 
-gives 0 mf train votes.train --method als --rank 8 --lambda 0.05 \
+gives 0 mf train votes.train --tune 0 --no-clip --method als --rank 8 --lambda 0.05 \
     --holdout 1e-9 --workers 2 --model m.json --quiet
-gives 0 mf train named.csv --method als --rank 8 --lambda 0.05 \
+gives 0 mf train named.csv --tune 0 --no-clip --method als --rank 8 --lambda 0.05 \
     --holdout 1e-9 --workers 2 --model n.json --quiet
 
 # A user's list is the top of its sorted predictions, without the rated items
@@ -54,7 +54,7 @@ refuses 2 "has no column 'nobody', which --user names" \
     mf train odd.csv --user nobody
 gives 0 mf train odd.csv --user who --item what --rating vote --test odd.csv \
     --method als --rank 8 --lambda 0.05 --holdout 1e-9 --workers 2 \
-    --model odd.json --quiet
+    --tune 0 --no-clip --model odd.json --quiet
 gives 0 mf evaluate n.json named.csv
 cp out wanted
 gives 0 mf evaluate odd.json odd.csv
@@ -67,7 +67,7 @@ gives 0 mf predict n.json named.csv
 cmp -s out wanted || fail "predictions differ"
 
 # Users folded in from their training ratings get the same lists
-gives 0 mf train votes.train --method als --unweighted --holdout 1e-9 \
+gives 0 mf train votes.train --tune 0 --no-clip --method als --unweighted --holdout 1e-9 \
     --sweeps 5 --lambda 20 --model unweighted.json --quiet
 for model in m unweighted; do
     gives 0 mf recommend $model.json --top 3 --exclude votes.train --quiet

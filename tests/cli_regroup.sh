@@ -103,7 +103,7 @@ cmp -s whole.model.npy lda.model.npy || fail "lda: other bits"
 slowed slow lda train "$documents" $lda --model slow.model
 cmp -s whole.model.npy slow.model.npy || fail "lda: other bits with a slow node"
 
-mf="--rank 20 --sweeps $((${SWEEPS:-600} * 5 / 2)) --patience 100000 --tolerance 1e-15"
+mf="--tune 0 --rank 20 --sweeps $((${SWEEPS:-600} * 5 / 2)) --patience 100000 --tolerance 1e-15"
 ratings=$STRADS_SOURCE/data/unvotes-tiny.txt
 # shellcheck disable=SC2086 # words
 gives 0 mf train "$ratings" $mf --partitions 4 --model whole.mf

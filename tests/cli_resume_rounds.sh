@@ -149,7 +149,7 @@ exact lda train "$documents" --topics 8 --sweeps 12 --partitions 2 \
 exact roles train links --roles 3 --sweeps 12 --partitions 2
 for words in "" "--method als" "--method cd" "--method ccd++" "--unweighted"; do
     # shellcheck disable=SC2086 # words
-    exact mf train "$votes" --rank 6 --sweeps 8 --partitions 2 $words
+    exact mf train "$votes" --tune 0 --rank 6 --sweeps 8 --partitions 2 $words
 done
 exact mf train likes --rank 6 --sweeps 6 --partitions 2 --implicit
 exact run ./kmeans.so "$year_train" --centres 7 --partitions 3

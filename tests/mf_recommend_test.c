@@ -177,7 +177,10 @@ Test(mf_recommend, a_user_of_the_training_is_folded_in_to_where_it_is)
                                      .no_biases = o->no_biases,
                                      .nonnegative = o->nonnegative,
                                      .implicit = o->implicit,
-                                     .alpha = o->alpha};
+                                     .alpha = o->alpha,
+                                     .lift = strads_mf_lift(state),
+                                     .raise = strads_mf_raise(state),
+                                     .damping = strads_mf_damping(state)};
         strads_recommender *r = recommender_of(&m);
         for (uint64_t u = 0; u < x->lines; u += 9) {
             const uint64_t from = x->start[u];
@@ -396,7 +399,7 @@ Test(mf_recommend, a_model_without_items_or_rank_is_refused)
 {
     strads_mf_factors m = make_model();
     strads_recommender *r = NULL;
-    m.rank = 0;
+    m.rank = 1025;
     cr_expect_eq(strads_recommender_new(&m, &r), STRADS_EINVAL);
     m.rank = RANK;
     m.items = 0;

@@ -58,8 +58,17 @@ static const strads_mf_options trials[] = {
     {.method = "als", .rank = 20, .sweeps = 5, ALL_TRAINED},
     {.method = "cd", .rank = 24, .sweeps = 5, ALL_TRAINED},
     {.method = "cd", .rank = 5, .sweeps = 5, ALL_TRAINED},
-    {.nonnegative = true, .rank = 6, .sweeps = 5, ALL_TRAINED},
-    {.nonnegative = true, .method = "cd", .rank = 20, .sweeps = 5, ALL_TRAINED},
+    {.nonnegative = true,
+     .no_biases = true,
+     .rank = 6,
+     .sweeps = 5,
+     ALL_TRAINED},
+    {.nonnegative = true,
+     .no_biases = true,
+     .method = "cd",
+     .rank = 20,
+     .sweeps = 5,
+     ALL_TRAINED},
     {.implicit = true, .rank = 6, .sweeps = 5, .alpha = 3, .lambda = 2},
     {.implicit = true, .rank = 6, .nonnegative = true, .sweeps = 5},
     {.method = "als",
@@ -78,6 +87,7 @@ static const strads_mf_options trials[] = {
      .lambda = 3},
     {.method = "ccd++",
      .nonnegative = true,
+     .no_biases = true,
      .rank = 6,
      .sweeps = 5,
      ALL_TRAINED},
@@ -388,7 +398,8 @@ Test(mf_rows, sgd_comes_to_the_minimum_of_an_unweighted_penalty)
 Test(mf_rows, ratings_below_0_are_refused_where_they_have_no_meaning)
 {
     const strads_mf_options options[] = {{.implicit = true},
-                                         {.nonnegative = true}};
+                                         {.nonnegative = true,
+                                          .no_biases = true}};
     FILE *file = fopen(test_path, "w");
     cr_assert(file);
     (void)fputs("0 0 1\n0 1 -2\n1 0 3\n", file);

@@ -226,7 +226,7 @@ Test(mf, equal_ratings_are_predicted)
     for (int k = 0; k < 60; k++)
         (void)fprintf(file, "%d %d 3\n", k / 10, k % 10);
     (void)fclose(file);
-    const strads_mf_options config = {.rank = 2};
+    const strads_mf_options config = {.rank = 2, .no_clip = true};
     strads_result *result = mf_trial_run(test_path, &config, 1, 1, false);
     double fit, held, test;
     strads_mf_errors(strads_result_state(result), &fit, &held, &test);

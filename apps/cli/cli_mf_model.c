@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,15 +166,17 @@ static strads_err write_json(const cli_trained *t, const char *path,
     checksum_text(m->f.item, row * m->f.items, item_sum);
     json_t *json = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:o, s:o, s:o, "
-        "s:I}",
+        "s:I, s:f, s:f, s:f, s:o}",
         "format", FORMAT, "version", VERSION, "rank", (int)m->f.rank, "users",
         (json_int_t)m->f.users, "items", (json_int_t)m->f.items, "mean",
         m->f.mean, "penalty", m->f.penalty, "index_base",
         (json_int_t)m->index_base, "users_checksum", user_sum, "items_checksum",
         item_sum, "options", json_loads(t->options, 0, NULL), "user_names",
         names_json(strads_data_row_names(t->data)), "item_names",
-        names_json(strads_data_col_names(t->data)), "seed",
-        (json_int_t)t->seed);
+        names_json(strads_data_col_names(t->data)), "seed", (json_int_t)t->seed,
+        "damping", m->f.damping, "lift", m->f.lift, "raise", m->f.raise,
+        "range",
+        isfinite(m->low) ? json_pack("[f, f]", m->low, m->high) : json_null());
     if (!json) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: a name is no UTF-8 text, which JSON needs",
@@ -261,8 +264,12 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
     cli_mf_model m = {.f = {.users = strads_data_rows(t->data),
                             .mean = strads_mf_mean(state),
                             .user = user,
-                            .penalty = strads_mf_penalty(state)},
+                            .penalty = strads_mf_penalty(state),
+                            .lift = strads_mf_lift(state),
+                            .raise = strads_mf_raise(state),
+                            .damping = strads_mf_damping(state)},
                       .index_base = strads_data_index_base(t->data)};
+    strads_mf_range(state, &m.low, &m.high);
     if (!user) {
         return strads_fail(STRADS_ESTATE,
                            "%s: not written: the run was cut short before its "
@@ -304,26 +311,35 @@ static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
 {
     const char *user_sum = NULL, *item_sum = NULL;
     const json_t *user_names = NULL, *item_names = NULL;
+    json_t *range = NULL;
     json_int_t users = 0, items = 0, base = 0;
     int rank = 0, no_biases = 0, nonnegative = 0, implicit = 0;
     int unweighted = 0;
     json_error_t error;
-    if (json_unpack_ex(json, &error, 0,
-                       "{s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
-                       "s:o, s:o, s:{s:b, s:b, s:b, s?:b, s:F}}",
-                       "rank", &rank, "users", &users, "items", &items, "mean",
-                       &m->f.mean, "penalty", &m->f.penalty, "index_base",
-                       &base, "users_checksum", &user_sum, "items_checksum",
-                       &item_sum, "user_names", &user_names, "item_names",
-                       &item_names, "options", "no-biases", &no_biases,
-                       "nonnegative", &nonnegative, "implicit", &implicit,
-                       "unweighted", &unweighted, "alpha", &m->f.alpha)) {
+    if (json_unpack_ex(
+            json, &error, 0,
+            "{s:i, s:I, s:I, s:F, s:F, s:I, s:s, s:s, "
+            "s:o, s:o, s?F, s?F, s?F, s?o, s:{s:b, s:b, s:b, s?:b, s:F}}",
+            "rank", &rank, "users", &users, "items", &items, "mean", &m->f.mean,
+            "penalty", &m->f.penalty, "index_base", &base, "users_checksum",
+            &user_sum, "items_checksum", &item_sum, "user_names", &user_names,
+            "item_names", &item_names, "damping", &m->f.damping, "lift",
+            &m->f.lift, "raise", &m->f.raise, "range", &range, "options",
+            "no-biases", &no_biases, "nonnegative", &nonnegative, "implicit",
+            &implicit, "unweighted", &unweighted, "alpha", &m->f.alpha)) {
         return strads_fail(STRADS_EFORMAT, "%s: is no model of mf: %s", path,
                            error.text);
     }
-    if (rank < 1 || rank > 1024 || users < 0 || items < 0 ||
+    if (rank < 0 || rank > 1024 || users < 0 || items < 0 ||
         users > UINT32_MAX || items > UINT32_MAX || base < 0 || base > 1)
         return strads_fail(STRADS_EFORMAT, "%s: a size is out of range", path);
+    m->low = -INFINITY;
+    m->high = INFINITY;
+    if (json_is_array(range) &&
+        json_unpack(range, "[F, F]", &m->low, &m->high)) {
+        return strads_fail(STRADS_EFORMAT,
+                           "%s: \"range\" is not a pair of numbers", path);
+    }
     m->f.no_biases = no_biases;
     m->f.nonnegative = nonnegative;
     m->f.implicit = implicit;
@@ -374,15 +390,26 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
     return take_json(out->json, path, out);
 }
 
+/* A user or item without training ratings has no factors. */
+static bool has_factors(const float *row, size_t width)
+{
+    for (size_t k = 1; k < width && row; k++)
+        if (row[k] != 0)
+            return true;
+    return false;
+}
+
 double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
 {
     size_t width = m->f.rank + 1;
     const float *p = user < m->f.users ? m->f.user + user * width : NULL;
     const float *q = item < m->f.items ? m->f.item + item * width : NULL;
     double sum = m->f.mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
+    if (m->f.lift > 0 && (!has_factors(p, width) || !has_factors(q, width)))
+        sum += m->f.lift;
     for (size_t k = 1; k < width && p && q; k++)
         sum += (double)p[k] * (double)q[k];
-    return sum;
+    return fmin(fmax(sum, m->low), m->high);
 }
 
 /* ---- ratings for a model ------------------------------------------------- */

@@ -22,7 +22,9 @@
 
 typedef struct cli_mf_model {
     strads_mf_factors f;
-    uint64_t index_base;      /* added to numbers in input and output */
+    double low, high;    /* predictions are clipped to this range; old models:
+                       * infinite */
+    uint64_t index_base; /* added to numbers in input and output */
     strads_names *user_names; /* NULL: users have numbers */
     strads_names *item_names;
     const char *column[3]; /* header names of user, item and rating in the
@@ -38,7 +40,8 @@ strads_err cli_mf_model_write(const cli_trained *trained, const char *path);
  * or the arrays belong to another model. */
 strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
 
-/* mean + b_u + c_i + p_u'q_i; terms of an unknown user or item are 0. */
+/* mean + b_u + c_i + p_u'q_i, clipped to the model's range; terms of an unknown
+ * user or item are 0. */
 double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
                             uint64_t item);
 

@@ -380,6 +380,36 @@ static strads_err check_shape(const cli_job *j, strads_shape *shape)
                                                                 "are taken");
 }
 
+static strads_err tune_options(cli_job *j, const strads_data *data)
+{
+    CLI_TRY(
+        j->train->tune(j->state, j->config, data, &j->engine, j->files.quiet));
+    return cli_job_keep_options(j);
+}
+
+/* Node 0 reads all of the data, chooses the options, and drops the data before
+ * the other processes join. */
+static strads_err tune_for_nodes(cli_job *j)
+{
+    strads_data_options all = {
+        .size = sizeof all,
+        .threads = j->engine.workers,
+        .memory_limit = j->engine.memory,
+        .user = text_option(j, "user"),
+        .item = text_option(j, "item"),
+        .rating = text_option(j, "rating"),
+    };
+    const strads_engine_options one = {.size = sizeof one, .partitions = 1};
+    strads_data *data = NULL;
+    if (!j->train->tunes || !j->train->tunes(j->config))
+        return STRADS_OK;
+    CLI_TRY(strads_run_cut(j->train->program, j->config, &one, &all));
+    CLI_TRY(strads_data_read(j->data_path, &all, &data));
+    const strads_err err = tune_options(j, data);
+    strads_data_free(data);
+    return err;
+}
+
 static void on_progress(void *arg, const strads_progress *progress)
 {
     cli_job *j = arg;
@@ -405,9 +435,13 @@ static strads_err prepare_training(cli_job *j)
                            &j->watch));
     if (j->files.publish)
         CLI_TRY(sti_publisher_open(j->files.publish, &j->publisher));
-    if (j->engine.listen)
+    if (j->engine.listen) {
+        CLI_TRY(tune_for_nodes(j));
         CLI_TRY(listen_for_nodes(j));
+    }
     CLI_TRY(read_for(j, asked));
+    if (j->train->tune && !j->nodes)
+        CLI_TRY(tune_options(j, j->data));
     if (j->files.start)
         CLI_TRY(cli_start_check(j));
     CLI_TRY(check_shape(j, &shape));

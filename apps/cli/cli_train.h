@@ -64,6 +64,12 @@ struct cli_train {
     const void *initial;       /* the state; NULL: zeros */
     const strads_option *more; /* fields of the state */
     const char *usual;         /* default of --format, as in a cli_verb */
+    /* Replaces options that are chosen by the data, which has all rows. With
+     * several processes it is called before they join, so that all of them get
+     * the choice; `tunes` is then asked whether to read the data for it. */
+    bool (*tunes)(const void *config);
+    strads_err (*tune)(void *state, void *config, const strads_data *data,
+                       const strads_engine_options *engine, bool quiet);
     /* In order of the calls: before the data is read (may change the program's
      * options); to set more options for reading; after the data is read; after
      * each report; and after a run without an error, before its model is

@@ -42,8 +42,72 @@ static void describe_errors(const void *state)
     }
 }
 
+/* The search for options, for the log and the model. */
+typedef struct mf_training {
+    cli_use use;
+    strads_mf_tuning tuning;
+} mf_training;
+
+static bool tunes_mf(const void *config)
+{
+    const strads_mf_options *o = config;
+    return !o->implicit && o->tune != STRADS_MF_NO_SEARCH;
+}
+
+static void describe_choice(const strads_mf_tuning *t)
+{
+    const strads_mf_trial *best = &t->trial[t->best];
+    char factors[120] = "biases alone";
+    char step[40] = "";
+    if (best->step > 0)
+        (void)snprintf(step, sizeof step, ", step %.3g", best->step);
+    if (best->rank > 0) {
+        (void)snprintf(factors, sizeof factors,
+                       "rank %" PRIu32 ", lambda %.3g%s, %" PRIu32 " sweep%s",
+                       best->rank, best->lambda, step, best->sweep,
+                       best->sweep == 1 ? "" : "s");
+    }
+    cli_say(false,
+            "chosen: %s, for a held-out error of %.6g, the best of %" PRIu32
+            " fits on %" PRIu64 " ratings",
+            factors, best->rmse, t->trials, t->ratings);
+}
+
+static strads_err tune_mf(void *state, void *config, const strads_data *data,
+                          const strads_engine_options *engine, bool quiet)
+{
+    mf_training *t = state;
+    CLI_TRY(strads_mf_tune(config, data, engine, &t->tuning));
+    *(strads_mf_options *)config = t->tuning.options;
+    if (t->tuning.trials > 0 && !quiet)
+        describe_choice(&t->tuning);
+    return STRADS_OK;
+}
+
+static strads_err log_trials(void *state, cli_log *log)
+{
+    const mf_training *t = state;
+    for (uint32_t k = 0; k < t->tuning.trials; k++) {
+        const strads_mf_trial *trial = &t->tuning.trial[k];
+        cli_json j = cli_log_line(log, "trial");
+        cli_json_count(&j, "rank", trial->rank);
+        cli_json_number(&j, "lambda", trial->lambda);
+        cli_json_number(&j, "step", trial->step);
+        cli_json_count(&j, "sweep", trial->sweep);
+        cli_json_number(&j, "validation_rmse", trial->rmse);
+        cli_json_number(&j, "seconds", trial->seconds);
+        cli_json_raw(&j, "chosen", k == t->tuning.best ? "true" : "false");
+        cli_log_end_line(log, &j);
+    }
+    return STRADS_OK;
+}
+
 static const cli_train train = {
     .program = &strads_program_mf,
+    .size = sizeof(mf_training),
+    .tunes = tunes_mf,
+    .tune = tune_mf,
+    .tell = log_trials,
     .options = "Matrix factorisation:",
     .resolve = resolve_mf,
     .describe = describe_errors,

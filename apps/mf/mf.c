@@ -72,6 +72,10 @@ void mf_step_schedule_begin(mf_step_schedule *c, double n, double train,
     c->best = INFINITY;
     c->first_bound = FIRST_RISE * train + FIRST_NOISE + by_chance;
     set_lambda(c);
+    if (!c->lifts)
+        return;
+    c->fixed_lambda = c->lambda > 0 ? c->lambda : -0.;
+    c->next_lift = fmax(MF_LIFT - c->lambda / c->each, 0);
 }
 
 double mf_step_schedule_step(const mf_step_schedule *c)
@@ -112,7 +116,7 @@ void mf_step_schedule_follow(mf_step_schedule *c, double train, double held)
 
 static bool step_schedule_over(const mf_step_schedule *c)
 {
-    return c->done >= c->sweeps || c->undone >= UNDO_MAX ||
+    return c->done >= c->stop_after || c->undone >= UNDO_MAX ||
            c->stale >= c->patience;
 }
 
@@ -317,7 +321,16 @@ const float *strads_mf_users(const void *state)
 
 double strads_mf_mean(const void *state)
 {
-    return ((const mf_state *)state)->scale.mean;
+    const mf_state *s = state;
+
+    return s->scale.mean - strads_mf_lift(state);
+}
+
+double strads_mf_lift(const void *state)
+{
+    const mf_state *s = state;
+
+    return s->scale.sd * s->best.lift;
 }
 
 double strads_mf_penalty(const void *state)
@@ -325,6 +338,26 @@ double strads_mf_penalty(const void *state)
     const mf_state *s = state;
 
     return s->scale.sd * s->best.lambda;
+}
+
+void strads_mf_range(const void *state, double *low, double *high)
+{
+    const mf_state *s = state;
+
+    *low = s->scale.low;
+    *high = s->scale.high;
+}
+
+double strads_mf_damping(const void *state)
+{
+    return ((const mf_state *)state)->damping.user;
+}
+
+double strads_mf_raise(const void *state)
+{
+    const mf_state *s = state;
+
+    return s->steps.lifts ? s->scale.sd * MF_LIFT : 0;
 }
 
 const strads_mf_options *strads_mf_resolved(const void *state)
@@ -361,7 +394,7 @@ void strads_mf_errors(const void *state, double *train, double *validation,
 static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
                               uint32_t partitions)
 {
-    const uint32_t stride = mf_stride(o->rank);
+    const uint32_t stride = mf_stride(mf_rank(o));
     const uint64_t bytes = items * stride * sizeof(float);
     const uint64_t most = stride > 64 ? 1 << 20 : 1 << 19;
     uint64_t blocks = (bytes + most - 1) / most;
@@ -412,7 +445,7 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
                                    const strads_shape *shape)
 {
     enum { CELL = 8, SIDES = 16, FIXED = 64 };
-    const uint64_t stride = sizeof(float) * mf_stride(o->rank);
+    const uint64_t stride = sizeof(float) * mf_stride(mf_rank(o));
     const uint64_t blocks = shape->blocks ? shape->blocks : 1;
     uint64_t users = 0, ratings = 0, kept = 0;
 
@@ -430,11 +463,11 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
     const uint64_t trained =
         (sgd ? CELL : SIDES) * ratings + copies * users * stride;
     const uint64_t gathered =
-        users * stride + 2 * sizeof(float) * shape->rows * (o->rank + 1);
+        users * stride + 2 * sizeof(float) * shape->rows * (mf_rank(o) + 1);
     const uint64_t items =
         blocks * round_block_bytes(shape->cols / blocks * stride) +
         shape->cols * (stride * (sgd ? 3 : 1 + 2 * kept) +
-                       2 * sizeof(double) * (o->rank + 1));
+                       2 * sizeof(double) * (mf_rank(o) + 1));
     return shape->run_bytes + (trained > gathered ? trained : gathered) +
            items + FIXED * (users + kept * shape->cols);
 }
@@ -451,7 +484,7 @@ static strads_err mf_shape(const void *config, const strads_data *data,
     if (err)
         return err;
     shape->parameters = items;
-    shape->width = 1 + o.rank;
+    shape->width = 1 + mf_rank(&o);
     shape->block_max = UINT32_MAX;
     if (!shape->blocks_given)
         shape->blocks = (uint32_t)wanted_blocks(&o, items, shape->partitions);
@@ -471,7 +504,7 @@ static strads_err mf_counted(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
-    mf_scale_count(&s->options, commit->partial, &s->scale);
+    mf_scale_count(&s->options, commit->partial, s->partitions, &s->scale);
     s->next = MF_STATISTICS;
     return STRADS_OK;
 }
@@ -504,8 +537,22 @@ static strads_err mf_biased(strads_commit *commit)
 {
     mf_state *s = commit->state;
 
-    s->next = MF_BUILD;
+    s->next = mf_damping_take(&s->damping, &s->scale, s->items, s->item_n,
+                              commit->partial, NULL)
+                  ? MF_BUILD
+                  : MF_BIAS;
     return STRADS_OK;
+}
+
+/* After the sums of a sweep of SGD. Biases alone count as one sweep. */
+static void end_sgd_sweep(mf_state *s)
+{
+    if (mf_sgd_measures(&s->options, s->sum)) {
+        s->next = MF_TEST;
+        return;
+    }
+    (void)mf_sweep_judge(&s->steps, s->sum, &s->scale);
+    s->next = MF_REPORT;
 }
 
 static strads_err mf_built(strads_commit *commit)
@@ -523,6 +570,10 @@ static strads_err mf_built(strads_commit *commit)
     s->objective = NAN;
     preparation_ends(s);
     s->next = mf_by_rows(&s->options) ? MF_SPREAD : sweep_of(s);
+    if (mf_rank(&s->options) == 0) {
+        s->sum[MF_LOSS] = commit->partial[MF_LOSS];
+        end_sgd_sweep(s);
+    }
     return STRADS_OK;
 }
 
@@ -537,12 +588,7 @@ static strads_err mf_swept(strads_commit *commit)
     if (s->sent < s->blocks)
         return STRADS_OK;
     s->sent = 0;
-    if (mf_sgd_measures(&s->options, s->sum)) {
-        s->next = MF_TEST;
-        return STRADS_OK;
-    }
-    (void)mf_sweep_judge(&s->steps, s->sum, &s->scale);
-    s->next = MF_REPORT;
+    end_sgd_sweep(s);
     return STRADS_OK;
 }
 
@@ -589,7 +635,8 @@ static strads_err mf_told(strads_commit *commit)
                              .train = s->steps.train,
                              .held = s->steps.held,
                              .lambda = s->steps.lambda,
-                             .test_rmse = s->test_rmse};
+                             .test_rmse = s->test_rmse,
+                             .lift = s->steps.lift};
     s->next = step_schedule_over(&s->steps) ? end_of(s) : sweep_of(s);
     return STRADS_OK;
 }
@@ -601,16 +648,16 @@ static strads_err mf_items_home(strads_commit *commit)
     if (++s->added < s->blocks)
         return STRADS_OK;
     s->next = MF_USERS;
-    s->user = calloc(s->users * (s->options.rank + 1) + 1, sizeof(float));
+    s->user = calloc(s->users * (mf_rank(&s->options) + 1) + 1, sizeof(float));
     return s->user ? STRADS_OK
                    : mf_no_memory("users' factors",
-                                  4 * s->users * (s->options.rank + 1));
+                                  4 * s->users * (mf_rank(&s->options) + 1));
 }
 
 static strads_err mf_users_home(strads_commit *commit)
 {
     mf_state *s = commit->state;
-    const uint64_t row = sizeof(float) * (s->options.rank + 1);
+    const uint64_t row = sizeof(float) * (mf_rank(&s->options) + 1);
     const uint64_t n = commit->partial_bytes / row;
 
     if (s->users_home + n > s->users)

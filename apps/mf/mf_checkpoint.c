@@ -48,6 +48,7 @@ static void pass_merged(strads_walk *w, mf_local *l)
 {
     strads_walk_pass(w, &l->held_below, sizeof(l->held_below));
     strads_walk_pass(w, &l->scale, sizeof(l->scale));
+    strads_walk_pass(w, &l->damping, sizeof(l->damping));
     strads_walk_pass(w, l->item_bias, sizeof(*l->item_bias) * l->items);
     strads_walk_pass(w, l->item_n, sizeof(*l->item_n) * l->items);
 }
@@ -148,6 +149,7 @@ strads_err mf_unpack(strads_task *task, const void *bytes, size_t size,
 static void pass_state(strads_walk *w, mf_state *s)
 {
     strads_walk_pass(w, &s->scale, sizeof(s->scale));
+    strads_walk_pass(w, &s->damping, sizeof(s->damping));
     strads_walk_pass(w, &s->steps, sizeof(s->steps));
     strads_walk_pass(w, &s->next, sizeof(s->next));
     strads_walk_pass(w, s->sum, sizeof(s->sum));

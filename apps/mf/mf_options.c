@@ -7,20 +7,16 @@
 
 #include "mf_parts.h"
 
-enum { RANK_MAX = 1024 };
-static const double IMPLICIT_LAMBDA = 1;
+enum { RANK_MAX = 1024, RANK = 16 };
+static const double IMPLICIT_LAMBDA = 1, STEP = .08, HOLDOUT = .02;
 
-const strads_mf_options mf_defaults = {.rank = 16,
-                                       .sweeps = 20,
-                                       .step = .08,
-                                       .holdout = .02,
-                                       .patience = 3,
-                                       .alpha = 1};
+/* Without the options that strads_mf_tune chooses where they are 0. */
+const strads_mf_options mf_defaults = {.sweeps = 20, .patience = 3, .alpha = 1};
 
 const strads_option mf_option_table[] = {
     STRADS_OPTION(U32, strads_mf_options, rank, "rank", "K",
-                  "factors of a user and an item (default: 16)", .min = 1,
-                  .max = RANK_MAX),
+                  "factors, 0: biases alone (default: chosen)", .max = RANK_MAX,
+                  .keeps_zero = true),
     STRADS_OPTION(U32, strads_mf_options, sweeps, "sweeps", "N",
                   "passes over the ratings at most (default: 20)", .min = 1,
                   .max = 1e6),
@@ -33,24 +29,32 @@ const strads_option mf_option_table[] = {
     STRADS_OPTION(BOOL, strads_mf_options, implicit, "implicit", NULL,
                   "ratings are counts of views or plays (default: no)"),
     STRADS_OPTION(BOOL, strads_mf_options, nonnegative, "nonnegative", NULL,
-                  "factors of at least 0, no mean, no biases (default: no)"),
+                  "factors of at least 0 (default: no)"),
     STRADS_OPTION(F64, strads_mf_options, alpha, "alpha", "A",
                   "implicit: confidence 1 + A x rating (default: 1)",
                   .min = FLT_MIN, .max = 1e6),
     STRADS_OPTION(F64, strads_mf_options, step, "step", "S",
-                  "first step, falls linearly to 1/50 of it (default: 0.08)",
+                  "first step, falls to 1/50 of it (default: chosen)",
                   .min = FLT_MIN, .max = 1e6),
     STRADS_OPTION(F64, strads_mf_options, lambda, "lambda", "L",
-                  "penalty of each rating (default: 0.1 x held-out error)",
-                  .max = 1e6, .keeps_zero = true),
+                  "penalty of each rating (default: chosen)", .max = 1e6,
+                  .keeps_zero = true),
     STRADS_OPTION(BOOL, strads_mf_options, unweighted, "unweighted", NULL,
                   "penalise a row once, not once a rating (default: no)"),
     STRADS_OPTION(F64, strads_mf_options, holdout, "holdout", "H",
-                  "share of ratings held out, up to 100,000 (default: 0.02)",
-                  .min = 1e-9, .max = .9),
+                  "share of ratings held out (default: 0.1 in a search)",
+                  .max = .9, .keeps_zero = true),
     STRADS_OPTION(U32, strads_mf_options, patience, "patience", "N",
                   "stop if the held-out error rises N times in a row (3)",
-                  .min = 1, .max = 1e6),
+                  .rare = true, .min = 1, .max = 1e6),
+    STRADS_OPTION(U32, strads_mf_options, stop_after, "stop-after", "N",
+                  "end after sweep N of --sweeps (default: chosen)",
+                  .rare = true, .min = 1, .max = 1e6),
+    STRADS_OPTION(U32, strads_mf_options, tune, "tune", "N",
+                  "fits that choose options not given, 0: none (default: 16)",
+                  .max = STRADS_MF_TRIALS, .keeps_zero = true),
+    STRADS_OPTION(BOOL, strads_mf_options, no_clip, "no-clip", NULL,
+                  "predictions may leave the ratings' range (default: no)"),
     STRADS_OPTION(BOOL, strads_mf_options, no_biases, "no-biases", NULL,
                   "leave out means of users and items (default: no)"),
     STRADS_OPTION(STRING, strads_mf_options, user, "user", "NAME",
@@ -84,28 +88,44 @@ bool mf_by_ranks(const strads_mf_options *o)
     return strcmp(o->method, "ccd++") == 0;
 }
 
+uint32_t mf_rank(const strads_mf_options *o)
+{
+    return o->rank == STRADS_MF_BIASES ? 0 : o->rank;
+}
+
+bool mf_from_zero(const strads_mf_options *o)
+{
+    return o->implicit || (o->nonnegative && o->no_biases);
+}
+
 uint32_t mf_slab(const strads_mf_options *o)
 {
-    return strcmp(o->method, "cd") == 0 ? MF_TILE : mf_stride(o->rank);
+    return strcmp(o->method, "cd") == 0 ? MF_TILE : mf_stride(mf_rank(o));
 }
 
 static void fill_in(strads_mf_options *o)
 {
+    if (o->rank == STRADS_MF_BIASES && !o->implicit)
+        o->method = "sgd"; /* the method that allows no factors */
     if (!o->method)
         o->method = o->implicit || o->nonnegative ? "als" : "sgd";
-    o->no_biases |= o->implicit || o->nonnegative;
+    o->no_biases |= o->implicit;
     if (o->alpha == 0)
         o->alpha = mf_defaults.alpha;
     if (o->implicit && o->lambda == 0 && !signbit(o->lambda))
         o->lambda = IMPLICIT_LAMBDA;
     if (o->rank == 0)
-        o->rank = mf_defaults.rank;
+        o->rank = RANK;
     if (o->sweeps == 0)
         o->sweeps = mf_defaults.sweeps;
+    if (mf_rank(o) == 0)
+        o->sweeps = 1; /* of nothing */
+    if (o->stop_after == 0 || o->stop_after > o->sweeps)
+        o->stop_after = o->sweeps;
     if (o->step == 0)
-        o->step = mf_defaults.step;
-    if (o->holdout == 0)
-        o->holdout = mf_defaults.holdout;
+        o->step = STEP;
+    if (o->holdout == 0 && !signbit(o->holdout))
+        o->holdout = HOLDOUT;
     if (o->patience == 0)
         o->patience = mf_defaults.patience;
 }
@@ -123,7 +143,13 @@ static strads_err check_method(const strads_mf_options *o)
                            "implicit feedback needs method als, because its "
                            "equations are over all pairs; method is %s",
                            o->method);
-    if (o->nonnegative && sgd)
+    if (mf_rank(o) == 0 && (o->implicit || o->no_biases))
+        return strads_fail(STRADS_EINVAL,
+                           "rank 0 is mean and biases alone, which %s leaves "
+                           "out; expected 1 to %d",
+                           o->implicit ? "implicit feedback" : "no-biases",
+                           RANK_MAX);
+    if (o->nonnegative && sgd && mf_rank(o) > 0)
         return strads_fail(
             STRADS_EINVAL,
             "factors from 0 up need method als, cd or ccd++, not sgd");
@@ -139,8 +165,8 @@ strads_err mf_options_resolve(const strads_mf_options *given,
     strads_err err = check_method(&o);
     if (err)
         return err;
-    if (o.rank > RANK_MAX)
-        return strads_fail(STRADS_EINVAL, "rank is %u; expected 1 to %d",
+    if (mf_rank(&o) > RANK_MAX)
+        return strads_fail(STRADS_EINVAL, "rank is %u; expected 0 to %d",
                            o.rank, RANK_MAX);
     if (!(o.step > 0) || !isfinite(o.step) || !(o.lambda >= 0) ||
         !isfinite(o.lambda))
@@ -152,9 +178,9 @@ strads_err mf_options_resolve(const strads_mf_options *given,
         return strads_fail(STRADS_EINVAL,
                            "alpha is %g; expected a finite number above 0",
                            o.alpha);
-    if (!(o.holdout > 0) || !(o.holdout < 1))
+    if (!(o.holdout >= 0) || !(o.holdout < 1))
         return strads_fail(STRADS_EINVAL,
-                           "holdout is %g; expected a number between 0 and 1",
+                           "holdout is %g; expected a number from 0 to below 1",
                            o.holdout);
     *out = o;
     return STRADS_OK;

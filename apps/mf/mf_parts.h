@@ -6,6 +6,7 @@
 #ifndef MF_PARTS_H
 #define MF_PARTS_H
 
+#include <math.h>
 #include <stdlib.h>
 
 #include <strads/mf.h>
@@ -37,18 +38,33 @@ enum mf_phase {
 enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
 
 /* Indices of the sums in partials, by phase. */
-enum { MF_RATINGS, MF_RATINGS_SUM, MF_COUNTS }; /* count */
+enum {
+    MF_RATINGS,
+    MF_RATINGS_SUM,
+    MF_COUNTS
+}; /* count, then least and largest rating of each partition */
 enum {
     MF_N,
     MF_SUM,
     MF_SQUARES,
     MF_SUMS
-}; /* statistics, then for each
-                                                 * item */
-enum { MF_LOSS, MF_HELD_LOSS, MF_HELD_N, MF_LOSSES }; /* build, epoch */
+}; /* statistics, then two sums for each item */
+enum {
+    MF_LEFT_SQUARES,
+    MF_BIAS_SQUARES,
+    MF_BIAS_FREEDOM,
+    MF_BIAS_SUMS
+}; /* bias, then a sum for each item */
+enum {
+    MF_LOSS,
+    MF_HELD_LOSS,
+    MF_HELD_N,
+    MF_LEFT, /* sum of the errors, for rows and ranks */
+    MF_LOSSES
+}; /* build, epoch, fill */
 enum {
     MF_PENALTY = MF_HELD_N,
-    MF_SOLVED
+    MF_SOLVED = MF_LOSSES
 }; /* solve: then a Gram matrix; rank: then two sums for each item */
 /* test */
 enum { MF_TEST_SQUARES, MF_TEST_N, MF_TEST_HELD, MF_TESTS };
@@ -63,8 +79,11 @@ typedef struct mf_step_schedule {
     double fixed_lambda; /* 0: lambda follows the held-out error;
                             -0.0: it is 0 */
     double each;         /* factor of lambda, see mf_lambda_each */
-    uint32_t sweeps, patience;
+    uint32_t sweeps, patience, stop_after;
     bool descends; /* the method decreases the objective in every sweep */
+    bool lifts;    /* non-negative factors with biases: see MF_LIFT */
+    double lift, next_lift; /* subtracted from predictions, in this and the next
+                             * sweep */
 
     uint32_t done, undone; /* sweeps */
     uint32_t stale;        /* sweeps in a row with a worse held-out error */
@@ -89,6 +108,29 @@ bool mf_step_schedule_take(mf_step_schedule *c, double train, double held);
  * never undone. */
 void mf_step_schedule_follow(mf_step_schedule *c, double train, double held);
 
+/* Non-negative factors cannot model ratings below the biases' prediction. So
+ * they are fitted to remainders that are raised by MF_LIFT deviations of the
+ * ratings. Predictions subtract it, less the mean error of the raised training
+ * ratings after the previous sweep, because the penalty shrinks p'q. Lambda is
+ * fixed for these models. */
+static const double MF_LIFT = 3;
+/* Called before a sweep's held-out errors are measured. */
+static inline void mf_lift_update(mf_step_schedule *c)
+{
+    c->lift = c->next_lift;
+}
+/* Returns the mean squared error of the predictions on n training ratings, and
+ * takes their mean error. */
+static inline double mf_fit_error(mf_step_schedule *c, const double *sum,
+                                  double n)
+{
+    const double by = c->lifts ? MF_LIFT - c->lift : 0;
+
+    if (c->lifts)
+        c->next_lift = fmax(MF_LIFT - sum[MF_LEFT] / n, 0);
+    return (sum[MF_LOSS] - 2 * by * sum[MF_LEFT]) / n + by * by;
+}
+
 /* ---- state --------------------------------------------------------------- */
 
 /* Merged statistics, the same on all partitions. */
@@ -98,7 +140,15 @@ typedef struct mf_scale {
                          * must stay the origin: implicit feedback, non-negative
                          * factors */
     double n, mean, sd; /* of the training ratings */
+    double low, high;   /* range of all ratings; infinite: not clipped to */
 } mf_scale;
+
+/* Damping of the biases' means; see mf_ratings.c. */
+typedef struct mf_damping {
+    double user, item;
+    double noise;    /* variance of a scaled rating about its biases */
+    uint32_t rounds; /* of estimates */
+} mf_damping;
 
 /* A rating for measuring only. */
 typedef struct mf_sample {
@@ -183,6 +233,7 @@ typedef struct mf_local {
     uint32_t items, blocks;
     uint32_t held_below; /* ratings with a smaller hash are held out */
     mf_scale scale;
+    mf_damping damping;
     mf_step_schedule steps;
 
     float *item_bias, *user_bias;
@@ -229,7 +280,7 @@ typedef struct mf_items {
 typedef struct mf_sweep {
     uint32_t number;            /* from 1 */
     double train, held, lambda; /* as in mf_step_schedule, after the sweep */
-    double test_rmse;
+    double test_rmse, lift;
 } mf_sweep;
 
 /* State of the coordinator. */
@@ -238,6 +289,7 @@ typedef struct mf_state {
     uint64_t users;
     uint32_t items, blocks, partitions, pieces;
     mf_scale scale;
+    mf_damping damping;
     mf_step_schedule steps;
     strads_cut *cut;
     enum mf_phase next;
@@ -267,6 +319,10 @@ extern const strads_option mf_option_table[];
 strads_err mf_options_resolve(const strads_mf_options *given,
                               strads_mf_options *out);
 uint32_t mf_stride(uint32_t rank);
+/* The number of factors, 0 for biases alone. */
+uint32_t mf_rank(const strads_mf_options *o);
+/* True if 0 stays the origin of the ratings: no mean is subtracted. */
+bool mf_from_zero(const strads_mf_options *o);
 /* The factor of an unweighted penalty relative to one weighted by ratings:
  * sqrt(n / users x n / items). Because length can move between the factors of
  * both sides, two penalties act like their geometric mean. 1 if the penalty is
@@ -296,9 +352,15 @@ strads_err mf_receive_statistics(strads_task *task);
 size_t mf_partial_bias(const strads_task *task);
 strads_err mf_update_bias(strads_task *task);
 strads_err mf_receive_bias(strads_task *task);
-/* Computes the number of ratings and their mean from the merged counts. */
+/* Computes the number of ratings, their mean and range from the merged counts.
+ */
 void mf_scale_count(const strads_mf_options *o, const double *sums,
-                    mf_scale *scale);
+                    uint32_t partitions, mf_scale *scale);
+/* Estimates the damping from the merged sums of `bias`, and computes the items'
+ * new biases, if `bias` is not NULL. True after the last round. */
+bool mf_damping_take(mf_damping *damping, const mf_scale *scale, uint32_t items,
+                     const double *item_n, const double *sums, float *bias);
+extern const mf_damping mf_damping_first;
 /* Computes the scale from the merged sums. STRADS_EFORMAT: no training
  * ratings. */
 strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
@@ -395,6 +457,39 @@ strads_err mf_filled(strads_commit *commit);
 
 void mf_lap_begins(mf_state *s);
 void mf_lap_ends(mf_state *s);
+
+/* Moves the error of a sample to that of the clipped prediction. x is the
+ * scaled rating, without its bias. */
+static inline double mf_clip(const mf_scale *scale, double x, double error)
+{
+    const double low = x - (scale->high - scale->mean) / scale->sd;
+    const double high = x - (scale->low - scale->mean) / scale->sd;
+
+    return fmin(fmax(error, low), high);
+}
+/* Scaled ratings of a sample: s->value with the biases added. */
+static inline double mf_sample_rating(const mf_local *l, uint64_t block,
+                                      const mf_sample *s)
+{
+    const uint32_t i = strads_block_param(&l->cut->block[block], s->item);
+
+    return (double)s->value + (double)l->user_bias[s->user] +
+           (double)l->item_bias[i];
+}
+
+/* The lift of a pair: 0 if one of them has no factors. */
+static inline double mf_lift_of(const mf_local *l, const float *p,
+                                const float *q)
+{
+    const double lift = l->steps.lift;
+    bool any_p = false, any_q = false;
+
+    for (uint32_t k = 0; k < l->stride && lift > 0; k++) {
+        any_p = any_p || p[k] > 0;
+        any_q = any_q || q[k] > 0;
+    }
+    return any_p && any_q ? lift : 0;
+}
 
 /* mf_ratings.c: the ratings of --test. */
 strads_err mf_test_read(mf_local *l, const strads_share *share);

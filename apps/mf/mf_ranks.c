@@ -185,23 +185,22 @@ strads_err mf_receive_rank(strads_task *task)
 
 /* ---- the end of a sweep ------------------------------------------------ */
 
-/* The exact loss. rank_settle computes it as a difference of sums, which has
- * rounding errors and may fall below 0. */
-static double left_loss(const mf_local *l)
+/* The exact loss, and the sum of the errors. rank_settle computes the loss as a
+ * difference of sums, which has rounding errors and may fall below 0. */
+static void add_left_loss(const mf_local *l, double *sum)
 {
     const mf_ranks *r = &l->ranks;
     const uint32_t last = rank_before(r->rank, l->options.rank);
-    double loss = 0;
 
     for (uint64_t u = 0; u < l->users; u++) {
         const float p = l->p[u * l->stride + last];
         for (uint64_t e = r->start[u]; e < r->start[u + 1]; e++) {
             const float q = r->q[(size_t)r->item[e] * l->stride + last];
             const double error = (double)(r->left[e] - p * q);
-            loss += error * error;
+            sum[MF_LOSS] += error * error;
+            sum[MF_LEFT] += error;
         }
     }
-    return loss;
 }
 
 strads_err mf_update_fill(strads_task *task)
@@ -210,6 +209,7 @@ strads_err mf_update_fill(strads_task *task)
     mf_items *items = task->object;
     const size_t row = sizeof(float) * l->stride;
 
+    mf_lift_update(&l->steps);
     for (uint32_t k = 0; k < task->block.n && task->step == 0; k++)
         memcpy(items->q + (size_t)k * l->stride,
                l->ranks.q +
@@ -217,7 +217,7 @@ strads_err mf_update_fill(strads_task *task)
                row);
     task->partial[MF_HELD_LOSS] = mf_samples_loss(l, &l->held, task);
     if (task->block.id == 0)
-        task->partial[MF_LOSS] = left_loss(l);
+        add_left_loss(l, task->partial);
     return STRADS_OK;
 }
 
@@ -226,13 +226,15 @@ strads_err mf_receive_fill(strads_task *task)
     mf_local *l = task->local;
 
     if (l->told == 0)
-        l->sum[MF_LOSS] = l->sum[MF_HELD_LOSS] = 0;
+        l->sum[MF_LOSS] = l->sum[MF_LEFT] = l->sum[MF_HELD_LOSS] = 0;
     l->sum[MF_LOSS] += task->partial[MF_LOSS];
+    l->sum[MF_LEFT] += task->partial[MF_LEFT];
     l->sum[MF_HELD_LOSS] += task->partial[MF_HELD_LOSS];
     l->told = (l->told + 1) % l->blocks;
     if (l->told > 0)
         return STRADS_OK;
-    mf_step_schedule_follow(&l->steps, l->sum[MF_LOSS] / l->scale.n,
+    mf_step_schedule_follow(&l->steps,
+                            mf_fit_error(&l->steps, l->sum, l->scale.n),
                             l->sum[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
     return mf_best_keep(l, l->ranks.q);
 }
@@ -259,7 +261,7 @@ strads_err mf_ranked(strads_commit *commit)
                            "the factors have no finite values: the ratings "
                            "are too large");
     s->added = 0;
-    s->sum[MF_LOSS] = s->sum[MF_HELD_LOSS] = 0;
+    s->sum[MF_LOSS] = s->sum[MF_LEFT] = s->sum[MF_HELD_LOSS] = 0;
     s->next = MF_FILL;
     return STRADS_OK;
 }
@@ -269,12 +271,15 @@ strads_err mf_filled(strads_commit *commit)
     mf_state *s = commit->state;
 
     s->sum[MF_LOSS] += commit->partial[MF_LOSS];
+    s->sum[MF_LEFT] += commit->partial[MF_LEFT];
     s->sum[MF_HELD_LOSS] += commit->partial[MF_HELD_LOSS];
     if (++s->added < s->blocks)
         return STRADS_OK;
     mf_lap_ends(s);
     s->objective = s->scale.sd * s->scale.sd * (s->sum[MF_LOSS] + s->penalty);
-    mf_step_schedule_follow(&s->steps, s->sum[MF_LOSS] / s->scale.n,
+    mf_lift_update(&s->steps);
+    mf_step_schedule_follow(&s->steps,
+                            mf_fit_error(&s->steps, s->sum, s->scale.n),
                             s->sum[MF_HELD_LOSS] / s->sum[MF_HELD_N]);
     s->next = s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;

@@ -1,12 +1,18 @@
 /* Statistics of all ratings before the first sweep: their number, the held-out
- * ones, their scale, and the biases:
+ * ones, their scale and range, and the biases:
  *
- *     c_i = sum_u (x_ui - b_u) / (n_i + 5)
- *     b_u = sum_i (x_ui - c_i) / (n_u + 5)
+ *     c_i = sum_u (x_ui - b_u) / (n_i + d_item)
+ *     b_u = sum_i (x_ui - c_i) / (n_u + d_user)
  *
- * with x = (r - mean) / sd, alternately, two times, from b = 0. The 5 damps the
- * means of users and items with few ratings. Sums are merged over the
- * partitions; b_u stays on the user's partition. */
+ * with x = (r - mean) / sd, alternately, from b = 0. The damping d is the noise
+ * of a rating over the variance of the biases. It begins at 5 and is estimated
+ * after each round (MacKay, "Bayesian interpolation", Neural Computation 4,
+ * 1992, eq. 4.10), for users as for items:
+ *
+ *     d = s^2 g / sum b^2,   g = sum n / (n + d),
+ *     s^2 = sum (x - b - c)^2 / (N - g_user - g_item)
+ *
+ * Sums are merged over the partitions; b_u stays on the user's partition. */
 #include "mf_parts.h"
 
 #include <inttypes.h>
@@ -14,34 +20,54 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double HELD_MAX = 100000, DAMPING = 5;
+static const double HELD_MAX = 100000;
+
+/* Rounds of biases: until noise and damping change by less than these
+ * shares. */
+enum { BIAS_ROUNDS_MIN = 3, BIAS_ROUNDS_MAX = 12 };
+static const double NOISE_CHANGE = 1e-3, DAMPING_CHANGE = .05;
+static const double DAMPING_MIN = .1, DAMPING_MAX = 1e4;
+const mf_damping mf_damping_first = {.user = 5, .item = 5};
 
 /* ---- counting ---------------------------------------------------------- */
 
 size_t mf_partial_count(const strads_task *task)
 {
-    (void)task;
-    return MF_COUNTS;
+    return MF_COUNTS + 2 * (size_t)task->shape->partitions;
 }
 
 strads_err mf_update_count(strads_task *task)
 {
     const strads_sparse *x = &task->share->by_row;
+    double *range =
+        task->partial + MF_COUNTS + 2 * (size_t)task->share->partition;
 
+    range[0] = INFINITY;
+    range[1] = -INFINITY;
     task->partial[MF_RATINGS] = (double)x->nnz;
-    for (uint64_t e = 0; e < x->nnz; e++)
-        task->partial[MF_RATINGS_SUM] += mf_value(x, x->start[0] + e);
+    for (uint64_t e = 0; e < x->nnz; e++) {
+        const double r = mf_value(x, x->start[0] + e);
+        task->partial[MF_RATINGS_SUM] += r;
+        range[0] = fmin(range[0], r);
+        range[1] = fmax(range[1], r);
+    }
     return STRADS_OK;
 }
 
 void mf_scale_count(const strads_mf_options *o, const double *sums,
-                    mf_scale *scale)
+                    uint32_t partitions, mf_scale *scale)
 {
-    const double n = sums[MF_RATINGS];
-    const bool from_zero = o->implicit || o->nonnegative;
+    const double n = sums[MF_RATINGS], *range = sums + MF_COUNTS;
+    const bool clips = !o->no_clip && !o->implicit;
 
     scale->ratings = n;
-    scale->centre = from_zero || n == 0 ? 0 : sums[MF_RATINGS_SUM] / n;
+    scale->low = clips ? INFINITY : -INFINITY;
+    scale->high = -scale->low;
+    for (uint32_t k = 0; k < partitions && clips; k++) {
+        scale->low = fmin(scale->low, range[2 * (size_t)k]);
+        scale->high = fmax(scale->high, range[2 * (size_t)k + 1]);
+    }
+    scale->centre = mf_from_zero(o) || n == 0 ? 0 : sums[MF_RATINGS_SUM] / n;
 }
 
 strads_err mf_receive_count(strads_task *task)
@@ -52,7 +78,8 @@ strads_err mf_receive_count(strads_task *task)
                              ? 0 /* no error to measure */
                              : fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
 
-    mf_scale_count(&l->options, task->partial, &l->scale);
+    mf_scale_count(&l->options, task->partial, task->shape->partitions,
+                   &l->scale);
     l->held_below = (uint32_t)(share * 4294967295.0);
     return STRADS_OK;
 }
@@ -82,14 +109,14 @@ static strads_err refuse_negative(const strads_task *task, uint64_t user,
                        (unsigned long long)row, item, rating,
                        l->options.implicit
                            ? "implicit feedback"
-                           : "a model without negative factors");
+                           : "a model without negative factors and biases");
 }
 
 strads_err mf_update_statistics(strads_task *task)
 {
     const mf_local *l = task->local;
     const strads_sparse *x = &task->share->by_row;
-    const bool no_negatives = l->options.implicit || l->options.nonnegative;
+    const bool no_negatives = mf_from_zero(&l->options);
     const double centre = l->scale.centre;
     double *count = task->partial + MF_SUMS, *sum = count + l->items;
 
@@ -127,13 +154,12 @@ strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
         return strads_fail(
             STRADS_ELIMIT,
             "the sum of the squared ratings overflows: scale them down");
-    *scale = (mf_scale){.ratings = scale->ratings,
-                        .centre = scale->centre,
-                        .n = n,
-                        .sd = 1};
+    scale->n = n;
+    scale->mean = 0;
+    scale->sd = 1;
     if (o->implicit)
         return STRADS_OK;
-    if (o->nonnegative) { /* the factors model the mean, too */
+    if (mf_from_zero(o)) { /* the factors model the mean, too */
         scale->sd = sums[MF_SQUARES] > 0 ? sqrt(sums[MF_SQUARES] / n) : 1;
         return STRADS_OK;
     }
@@ -157,7 +183,7 @@ strads_err mf_receive_statistics(strads_task *task)
         const double x = (sum[i] - off * count[i]) / l->scale.sd;
         l->item_n[i] = count[i];
         if (!l->options.no_biases)
-            l->item_bias[i] = (float)(x / (count[i] + DAMPING));
+            l->item_bias[i] = (float)(x / (count[i] + l->damping.item));
     }
     return strads_cut_deal(l->items, l->item_n, l->blocks,
                            task->share->partitions, &l->cut);
@@ -182,12 +208,12 @@ static float mf_user_bias(const mf_local *l, const strads_share *share,
             (mf_value(x, e) - mean) * per - (double)l->item_bias[x->index[e]];
         n++;
     }
-    return (float)(sum / (n + DAMPING));
+    return (float)(sum / (n + l->damping.user));
 }
 
 size_t mf_partial_bias(const strads_task *task)
 {
-    return (size_t)task->shape->cols;
+    return MF_BIAS_SUMS + (size_t)task->shape->cols;
 }
 
 strads_err mf_update_bias(strads_task *task)
@@ -195,25 +221,74 @@ strads_err mf_update_bias(strads_task *task)
     const mf_local *l = task->local;
     const strads_sparse *x = &task->share->by_row;
     const double mean = l->scale.mean, per = 1 / l->scale.sd;
+    double *sums = task->partial, *item = sums + MF_BIAS_SUMS;
 
     for (uint64_t u = 0; u < x->lines; u++) {
-        const float bias = mf_user_bias(l, task->share, task->seed, u);
+        const double bias = (double)mf_user_bias(l, task->share, task->seed, u);
         const uint64_t salt =
             hold_salt(task->seed, task->share->rows.begin + u);
-        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++)
-            if (!mf_is_held(salt, x->index[e], l->held_below))
-                task->partial[x->index[e]] +=
-                    (mf_value(x, e) - mean) * per - (double)bias;
+        double n = 0;
+        for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
+            const uint32_t i = x->index[e];
+            if (mf_is_held(salt, i, l->held_below))
+                continue;
+            const double y = (mf_value(x, e) - mean) * per - bias;
+            const double left = y - (double)l->item_bias[i];
+            item[i] += y;
+            sums[MF_LEFT_SQUARES] += left * left;
+            n++;
+        }
+        sums[MF_BIAS_SQUARES] += bias * bias;
+        sums[MF_BIAS_FREEDOM] += n / (n + l->damping.user);
     }
     return STRADS_OK;
 }
 
+/* Without noise or without biases, the previous estimate stays. */
+static double estimate_damping(double before, double noise, double freedom,
+                               double squares)
+{
+    const double d = noise * freedom / squares;
+
+    return d > 0 && isfinite(d) ? fmin(fmax(d, DAMPING_MIN), DAMPING_MAX)
+                                : before;
+}
+
+bool mf_damping_take(mf_damping *damping, const mf_scale *scale, uint32_t items,
+                     const double *item_n, const double *sums, float *bias)
+{
+    const double user_freedom = sums[MF_BIAS_FREEDOM];
+    double item_freedom = 0, squares = 0;
+
+    for (uint32_t i = 0; i < items; i++) {
+        const double n = item_n[i] + damping->item;
+        const double c = sums[MF_BIAS_SUMS + i] / n;
+        squares += c * c;
+        item_freedom += item_n[i] / n;
+        if (bias)
+            bias[i] = (float)c;
+    }
+    const double noise =
+        sums[MF_LEFT_SQUARES] / fmax(scale->n - user_freedom - item_freedom, 1);
+    const mf_damping before = *damping;
+    damping->noise = noise;
+    damping->user = estimate_damping(before.user, noise, user_freedom,
+                                     sums[MF_BIAS_SQUARES]);
+    damping->item = estimate_damping(before.item, noise, item_freedom, squares);
+    damping->rounds++;
+    return damping->rounds == BIAS_ROUNDS_MAX ||
+           (damping->rounds >= BIAS_ROUNDS_MIN &&
+            fabs(noise - before.noise) <= NOISE_CHANGE * noise &&
+            fabs(damping->user - before.user) <= DAMPING_CHANGE * before.user &&
+            fabs(damping->item - before.item) <= DAMPING_CHANGE * before.item);
+}
+
 strads_err mf_receive_bias(strads_task *task)
 {
-    const mf_local *l = task->local;
+    mf_local *l = task->local;
 
-    for (uint32_t i = 0; i < l->items; i++)
-        l->item_bias[i] = (float)(task->partial[i] / (l->item_n[i] + DAMPING));
+    (void)mf_damping_take(&l->damping, &l->scale, l->items, l->item_n,
+                          task->partial, l->item_bias);
     return STRADS_OK;
 }
 
@@ -285,6 +360,7 @@ uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
     const uint64_t salt = hold_salt(task->seed, task->share->rows.begin + u);
     const double mean = l->scale.mean, per = 1 / l->scale.sd;
     const float bias = mf_user_bias(l, task->share, task->seed, u);
+    const float lift = l->steps.lifts ? (float)MF_LIFT : 0;
     uint64_t n = 0;
 
     l->user_bias[u] = bias;
@@ -294,13 +370,16 @@ uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
                                     (double)bias - (double)l->item_bias[i]);
         const double square = (double)value * (double)value;
         if (mf_is_held(salt, i, l->held_below)) {
+            const double clipped =
+                mf_clip(&l->scale, (mf_value(x, e) - mean) * per,
+                        (double)value);
             l->held.sample[s->held_at[l->item_block[i]]++] =
                 (mf_sample){(uint32_t)u, l->item_at[i], value};
-            task->partial[MF_HELD_LOSS] += square;
+            task->partial[MF_HELD_LOSS] += clipped * clipped;
             task->partial[MF_HELD_N]++;
         } else {
             s->item[n] = i;
-            s->left[n++] = value;
+            s->left[n++] = value + lift;
             task->partial[MF_LOSS] += square;
         }
     }
@@ -412,7 +491,9 @@ static void keep_test_rating(mf_local *l, uint64_t user, uint32_t item,
         l->test.sample[at[l->item_block[item]]++] =
             (mf_sample){(uint32_t)user, l->item_at[item], (float)scaled};
     } else {
-        l->unknown_squares += scaled * scaled;
+        const double x = (rating - l->scale.mean) / l->scale.sd;
+        const double e = mf_clip(&l->scale, x, scaled);
+        l->unknown_squares += e * e;
         l->unknown_n++;
     }
 }
@@ -465,10 +546,12 @@ double mf_samples_loss(const mf_local *l, const mf_samples *samples,
         const mf_sample *s = &samples->sample[k];
         if (end - k > AHEAD)
             fetch_user(l, s + AHEAD);
+        const float *p = l->p + (size_t)s->user * stride;
+        const float *q = items->q + (size_t)s->item * stride;
+        const double left =
+            mf_lift_of(l, p, q) + (double)(s->value - mf_dot(p, q, stride));
         const double e =
-            (double)(s->value - mf_dot(l->p + (size_t)s->user * stride,
-                                       items->q + (size_t)s->item * stride,
-                                       stride));
+            mf_clip(&l->scale, mf_sample_rating(l, task->block.id, s), left);
         loss += e * e;
     }
     return loss;

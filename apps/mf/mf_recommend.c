@@ -54,7 +54,7 @@ static void take_items(strads_recommender *r, const strads_mf_factors *model)
 strads_err strads_recommender_new(const strads_mf_factors *model,
                                   strads_recommender **out)
 {
-    if (model->rank == 0 || model->rank > MF_WIDTH_MAX || model->items == 0 ||
+    if (model->rank > MF_WIDTH_MAX || model->items == 0 ||
         model->items > UINT32_MAX - 1)
         return strads_fail(STRADS_EINVAL,
                            "a model of rank %u with %llu items: nothing can be "
@@ -64,7 +64,7 @@ strads_err strads_recommender_new(const strads_mf_factors *model,
     if (r) {
         r->model = *model;
         r->items = (uint32_t)model->items;
-        r->stride = mf_stride(model->rank);
+        r->stride = mf_stride(model->rank ? model->rank : 1);
     }
     if (!r || !allocate_recommender(r)) {
         strads_recommender_free(r);
@@ -122,18 +122,22 @@ static void weigh_ratings(const strads_recommender *r, ratings *x)
 /* Subtracts mean and biases; returns the user's bias. */
 static float take_out(const strads_recommender *r, ratings *x)
 {
-    enum { DAMPING = 5 };
+    static const double usual = 5;
+    const double damping = r->model.damping > 0 ? r->model.damping : usual;
     double sum = 0;
 
+    const float mean = (float)(r->model.mean + r->model.lift);
+    const float raised = (float)r->model.raise;
+
     for (uint32_t k = 0; k < x->n; k++) {
-        x->target[k] -= (float)r->model.mean + r->bias[x->item[k]];
+        x->target[k] -= mean + r->bias[x->item[k]];
         sum += (double)x->target[k];
     }
     if (r->model.no_biases)
         return 0;
-    const float bias = (float)(sum / (x->n + DAMPING));
+    const float bias = (float)(sum / (x->n + damping));
     for (uint32_t k = 0; k < x->n; k++)
-        x->target[k] -= bias;
+        x->target[k] -= bias - raised;
     return bias;
 }
 

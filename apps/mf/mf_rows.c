@@ -319,8 +319,9 @@ static mf_line user_line(mf_local *l, uint64_t u)
 }
 
 /* Returns the sum of squares after solving. For implicit feedback, it is the
- * weighted sum over all pairs; at p = 0 it is sum (1 + alpha r). */
-static double solve_user(mf_local *l, mf_line *line, float *p)
+ * weighted sum over all pairs; at p = 0 it is sum (1 + alpha r). Otherwise adds
+ * the errors to *sum. */
+static double solve_user(mf_local *l, mf_line *line, float *p, double *sum)
 {
     mf_rows *r = &l->rows;
     const mf_ridge ridge = ridge_of(l, r->items_gram, line->n);
@@ -350,8 +351,10 @@ static double solve_user(mf_local *l, mf_line *line, float *p)
     if (ridge.whole)
         find_error(l, line, p);
     left = 0;
-    for (uint32_t k = 0; k < line->n; k++)
+    for (uint32_t k = 0; k < line->n; k++) {
         left += (double)r->error[k] * (double)r->error[k];
+        *sum += (double)r->error[k];
+    }
     return left;
 }
 
@@ -385,9 +388,10 @@ static double held_loss(const mf_local *l)
             const uint32_t i = strads_block_param(&l->cut->block[b], s->item);
             const float *p = l->p + (size_t)s->user * l->stride;
             const float *q = l->rows.q + (size_t)i * l->stride;
-            double e = (double)s->value;
+            double e = (double)s->value + mf_lift_of(l, p, q);
             for (uint32_t j = 0; j < l->stride; j++)
                 e -= (double)p[j] * (double)q[j];
+            e = mf_clip(&l->scale, mf_sample_rating(l, b, s), e);
             loss += e * e;
         }
     return loss;
@@ -408,12 +412,14 @@ strads_err mf_update_solve(strads_task *task)
     double *gram = task->partial + MF_SOLVED;
     const size_t square = (size_t)l->stride * l->stride;
 
+    mf_lift_update(&l->steps);
     if (l->options.implicit)
         mf_gram(&r->solver, r->q, l->items, l->stride, r->items_gram);
     for (uint64_t u = 0; u < l->users; u++) {
         float *p = l->p + u * l->stride;
         mf_line line = user_line(l, u);
-        task->partial[MF_LOSS] += solve_user(l, &line, p);
+        task->partial[MF_LOSS] +=
+            solve_user(l, &line, p, &task->partial[MF_LEFT]);
         task->partial[MF_PENALTY] +=
             ridge_of(l, NULL, line.n).penalty * square_of(p, l->stride);
     }
@@ -440,7 +446,8 @@ strads_err mf_receive_solve(strads_task *task)
         l->rows.began = true;
         return STRADS_OK;
     }
-    mf_step_schedule_follow(&l->steps, task->partial[MF_LOSS] / l->scale.n,
+    mf_step_schedule_follow(&l->steps,
+                            mf_fit_error(&l->steps, task->partial, l->scale.n),
                             task->partial[MF_HELD_LOSS] / l->sum[MF_HELD_N]);
     return mf_best_keep(l, l->rows.q);
 }
@@ -500,8 +507,8 @@ strads_err mf_met(strads_commit *commit)
     if (s->sent < s->blocks)
         return STRADS_OK;
     s->added = s->sent = 0;
-    s->slab =
-        (s->slab + 1) % (mf_stride(s->options.rank) / mf_slab(&s->options));
+    s->slab = (s->slab + 1) %
+              (mf_stride(mf_rank(&s->options)) / mf_slab(&s->options));
     s->next = s->slab ? MF_EQUATIONS : MF_SPREAD;
     return STRADS_OK;
 }
@@ -534,7 +541,8 @@ strads_err mf_solved(strads_commit *commit)
                            "the factors' equations have no finite solution: "
                            "the ratings, or alpha, are too large");
     s->objective = s->scale.sd * s->scale.sd * (sum[MF_LOSS] + sum[MF_PENALTY]);
-    mf_step_schedule_follow(&s->steps, sum[MF_LOSS] / s->scale.n,
+    mf_lift_update(&s->steps);
+    mf_step_schedule_follow(&s->steps, mf_fit_error(&s->steps, sum, s->scale.n),
                             sum[MF_HELD_LOSS] / s->sum[MF_HELD_N]);
     s->next = s->options.test ? MF_TEST : MF_REPORT;
     return STRADS_OK;

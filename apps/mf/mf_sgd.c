@@ -259,20 +259,6 @@ strads_err mf_update_build(strads_task *task)
     return err || !l->options.test ? err : mf_test_read(l, task->share);
 }
 
-strads_err mf_receive_build(strads_task *task)
-{
-    mf_local *l = task->local;
-    const double held = task->partial[MF_HELD_N];
-
-    l->sum[MF_HELD_N] = held;
-    l->steps.each =
-        mf_lambda_each(&l->options, &l->scale, task->shape->rows, l->items);
-    mf_step_schedule_begin(&l->steps, l->scale.n,
-                           task->partial[MF_LOSS] / l->scale.n,
-                           held > 0 ? task->partial[MF_HELD_LOSS] / held : NAN);
-    return STRADS_OK;
-}
-
 /* ---- a sweep ------------------------------------------------------------- */
 
 /* In a sweep, each block of items visits each partition's users. Copies are
@@ -493,6 +479,24 @@ static strads_err judge_sweep(mf_local *l)
     return after_the_best(l);
 }
 
+/* Biases alone count as one sweep. */
+strads_err mf_receive_build(strads_task *task)
+{
+    mf_local *l = task->local;
+    const double held = task->partial[MF_HELD_N];
+
+    l->sum[MF_HELD_N] = held;
+    l->steps.each =
+        mf_lambda_each(&l->options, &l->scale, task->shape->rows, l->items);
+    mf_step_schedule_begin(&l->steps, l->scale.n,
+                           task->partial[MF_LOSS] / l->scale.n,
+                           held > 0 ? task->partial[MF_HELD_LOSS] / held : NAN);
+    if (mf_rank(&l->options) > 0)
+        return STRADS_OK;
+    l->sum[MF_LOSS] = task->partial[MF_LOSS];
+    return mf_sgd_measures(&l->options, l->sum) ? STRADS_OK : judge_sweep(l);
+}
+
 /* Takes the merged sums of one block. After the last block, the sweep is
  * judged. If ratings are held out, `test` first measures them with the factors
  * after the sweep, and they decide. */
@@ -611,7 +615,7 @@ strads_err mf_update_users(strads_task *task)
 {
     const mf_local *l = task->local;
     const uint64_t first = task->share->rows.begin;
-    const uint64_t each = mf_piece_users(l->options.rank);
+    const uint64_t each = mf_piece_users(mf_rank(&l->options));
     const uint64_t from = (task->block.id - task->shape->blocks) * each;
     const float sd = (float)l->scale.sd, root = (float)sqrt(l->scale.sd);
     float *out = (float *)task->partial;
@@ -620,7 +624,7 @@ strads_err mf_update_users(strads_task *task)
          u < from + each && u < first + l->users; u++) {
         const float *p = l->p + (u - first) * l->stride;
         *out++ = sd * l->user_bias[u - first];
-        for (uint32_t j = 0; j < l->options.rank; j++)
+        for (uint32_t j = 0; j < mf_rank(&l->options); j++)
             *out++ = root * p[j];
     }
     task->partial_bytes = (size_t)((char *)out - (char *)task->partial);

@@ -49,6 +49,9 @@ static mf_step_schedule steps_of(const strads_mf_options *o)
                               .fixed_lambda = o->lambda,
                               .sweeps = o->sweeps,
                               .descends = mf_by_rows(o) || mf_by_ranks(o),
+                              .stop_after = o->stop_after,
+                              .lifts = o->nonnegative && !o->no_biases &&
+                                       mf_rank(o) > 0,
                               .patience = o->patience};
 }
 
@@ -72,12 +75,13 @@ strads_err mf_open(const strads_task *task, void **local)
     if (!l)
         return mf_no_memory("a partition", sizeof(*l));
     strads_err err = mf_options_resolve(task->config, &l->options);
-    l->stride = mf_stride(l->options.rank);
+    l->stride = mf_stride(mf_rank(&l->options));
     l->users = task->share->rows.end - task->share->rows.begin;
     l->items = (uint32_t)task->shape->cols;
     l->blocks = task->shape->blocks;
     l->steps = steps_of(&l->options);
-    l->kernel = mf_kernel_choose(l->stride);
+    l->damping = mf_damping_first;
+    l->kernel = l->stride ? mf_kernel_choose(l->stride) : NULL;
     if (!err && !allocate_local(l))
         err = mf_no_memory("biases", 24ULL * l->items + 4 * l->users);
     if (err) {
@@ -175,13 +179,14 @@ strads_err mf_begin(const void *config, const strads_data *data,
     if (!s)
         return mf_no_memory("the state", sizeof(*s));
     strads_err err = mf_options_resolve(config, &s->options);
-    const uint64_t each = mf_piece_users(s->options.rank);
+    const uint64_t each = mf_piece_users(mf_rank(&s->options));
     s->users = shape->rows;
     s->items = (uint32_t)shape->cols;
     s->blocks = shape->blocks;
     s->partitions = shape->partitions;
     s->pieces = (uint32_t)((s->users + each - 1) / each);
     s->steps = steps_of(&s->options);
+    s->damping = mf_damping_first;
     if (err) {
         mf_end(s);
         return err;
@@ -311,10 +316,11 @@ const strads_payload mf_payload = {.open = items_open,
 void mf_draw(const strads_mf_options *o, uint64_t seed, uint64_t purpose,
              uint64_t row, float *out)
 {
-    const float most = (float)sqrt(.3 / sqrt(o->rank));
+    const uint32_t rank = mf_rank(o);
+    const float most = rank ? (float)sqrt(.3 / sqrt(rank)) : 0;
     uint64_t stream = strads_random_bits(seed, purpose, row, 0), bits = 0;
 
-    for (uint32_t k = 0; k < o->rank; k++) {
+    for (uint32_t k = 0; k < rank; k++) {
         bits = k % 2 ? bits << 32 : mf_next_bits(&stream);
         const float x = 0x1p-23F * (float)(bits >> 40) - 1;
         out[k] = most * (o->nonnegative ? fabsf(x) : x);

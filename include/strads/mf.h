@@ -15,20 +15,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "strads/data.h"
+#include "strads/engine.h"
 #include "strads/error.h"
+#include "strads/options.h"
 #include "strads/program.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The options (`config`); NULL: all defaults. */
+/* Rank of a model of mean and biases alone. */
+#define STRADS_MF_BIASES STRADS_OPTION_ZERO
+/* Most fits of a search, and `tune` for none. */
+#define STRADS_MF_TRIALS 64
+#define STRADS_MF_NO_SEARCH STRADS_OPTION_ZERO
+
+/* The options (`config`); NULL: all defaults. strads_mf_tune chooses rank, step
+ * and lambda where they are 0; the defaults here are those of a run without
+ * it. */
 typedef struct strads_mf_options {
     const char *method; /* "sgd"; "als": whole rows by least squares, "cd": by
                            16 factors at a time; "ccd++": one rank after the
                            other; NULL: "als" for implicit and nonnegative, else
                            "sgd" */
-    uint32_t rank;      /* factors of a user and an item, 1 .. 1024; 0: 16 */
+    uint32_t rank;      /* factors of a user and an item, 1 .. 1024; 0: 16;
+                           STRADS_MF_BIASES: none */
     uint32_t sweeps;    /* most passes over the ratings; 0: 20 */
     const char *test;   /* a file of ratings to measure the error on after each
                            sweep; every process reads it; NULL: none */
@@ -40,16 +52,24 @@ typedef struct strads_mf_options {
     bool unweighted;    /* lambda applies to a row, independent of its number of
                            ratings; a lambda of 0 is then n / sqrt(rows x
                            columns) times as large, with n ratings */
-    double holdout;    /* share of held-out ratings, below 1, at most 100,000 of
-                           them; 0: 0.02 */
-    uint32_t patience; /* the run ends after so many successive sweeps with a
+    double holdout;     /* share of held-out ratings, below 1, at most 100,000
+                           of them; 0: 0.02; -0.0: none, as --holdout 0 */
+    uint32_t patience;  /* the run ends after so many successive sweeps with a
                            held-out squared error 0.5 % above the best; 0: 3 */
-    bool no_biases;    /* b_u and c_i stay 0 */
+    uint32_t stop_after; /* the run ends after this sweep, with the step sizes
+                            of `sweeps` sweeps; 0: `sweeps` */
+    bool no_biases;      /* b_u and c_i stay 0 */
+    bool no_clip;        /* predictions may leave the range of the ratings */
     bool implicit;    /* ratings are counts, from 0 up: the target of p_u'q_i is
                            1 for counts above 0 and 0 elsewhere, with confidence
                            1 + alpha r (Hu, Koren, Volinsky 2008) */
-    bool nonnegative; /* p_u, q_i >= 0; mean, b_u and c_i are 0 */
+    bool nonnegative; /* p_u, q_i >= 0. b_u and c_i have any sign, and the mean
+                         is three deviations of the ratings lower: factors add
+                         to it. With no_biases, mean, b_u and c_i are 0, and
+                         ratings must be 0 or above */
     double alpha;     /* > 0; 0: 1 */
+    uint32_t tune;    /* most fits of strads_mf_tune, up to STRADS_MF_TRIALS; 0:
+                         16; STRADS_MF_NO_SEARCH: none */
     const char *user, *item,
         *rating; /* names of these columns in the header line
                            of the data (strads_data_options) and of `test`;
@@ -66,8 +86,14 @@ extern STRADS_API const strads_program strads_program_mf;
 /* Returns [rows x (1 + rank)] b_u and p_u of each user; NULL if a bound or a
  * signal ended the run before they were gathered. */
 STRADS_API const float *strads_mf_users(const void *state);
-/* Returns the mean of the training ratings. */
+/* Returns the model's mean: of the training ratings, less strads_mf_lift. */
 STRADS_API double strads_mf_mean(const void *state);
+/* Returns the part of the mean that non-negative factors model, 0 for other
+ * models. It replaces p_u'q_i in the prediction of an unknown user or item. */
+STRADS_API double strads_mf_lift(const void *state);
+/* Returns the constant by which the remainders were raised for non-negative
+ * factors, 0 for other models; it is the lift without the penalty's effect. */
+STRADS_API double strads_mf_raise(const void *state);
 /* Returns the weight of the penalty on |p_u|^2 for each rating, in the ratings'
  * unit; for each user with implicit feedback or `unweighted`. It is that of the
  * sweep after the one that produced the result's factors. */
@@ -80,10 +106,56 @@ STRADS_API uint32_t strads_mf_undone(const void *state);
  * the least held-out error, or the last one without held-out ratings; 0 before
  * the first. */
 STRADS_API uint32_t strads_mf_best_sweep(const void *state);
-/* Root mean squared errors after that sweep: of the ratings trained on (as
- * each was met), held out, and of the test; NaN when there are none. */
+/* Root mean squared errors after that sweep: of the ratings trained on, held
+ * out, and of the test; NaN when there are none. Predictions of the last two
+ * are clipped to the range. */
 STRADS_API void strads_mf_errors(const void *state, double *train,
                                  double *validation, double *test);
+/* The least and the largest rating, to which predictions are clipped; -infinity
+ * and infinity with no_clip or implicit feedback. */
+STRADS_API void strads_mf_range(const void *state, double *low, double *high);
+/* Returns the damping d of the users' biases, b_u = sum (r - mean - c_i) / (n +
+ * d), estimated from the ratings. */
+STRADS_API double strads_mf_damping(const void *state);
+
+/* ---- choosing the options ------------------------------------------------ */
+
+/* One fit of a search, with its options. */
+typedef struct strads_mf_trial {
+    uint32_t rank; /* 0: biases alone */
+    double lambda, step;
+    uint32_t sweep; /* the one with the least held-out error, from 1 */
+    double rmse;    /* of the held-out ratings after this sweep */
+    double seconds; /* wall time */
+} strads_mf_trial;
+
+/* A search's result. */
+typedef struct strads_mf_tuning {
+    strads_mf_options options; /* as given, with the choice filled in: for a fit
+                                  on all ratings, none of them held out */
+    uint64_t ratings;          /* of the sample */
+    uint32_t trials, best; /* 0 trials: nothing was searched, and `options` are
+                              those given */
+    strads_mf_trial trial[STRADS_MF_TRIALS]; /* in the order of their fits */
+} strads_mf_tuning;
+
+/* Chooses rank, lambda, step and stop_after by fits on a sample of users with a
+ * part of its ratings held out. A value that `given` has (not 0) is fixed. The
+ * order is: biases alone, lambda at rank 16, step, larger ranks while they are
+ * better. The result depends on ratings, options and seed alone, not on workers
+ * and partitions. Nothing is searched for implicit feedback, if nothing is
+ * left to choose, with `tune` STRADS_MF_NO_SEARCH, a holdout of -0.0, or fewer
+ * than 500 ratings.
+ *
+ * `data` has all partitions, with rows (STRADS_LAYOUT_ROWS), and is not
+ * changed. Of `engine`: workers, seed, stop, memory; NULL: defaults. If `stop`
+ * becomes true, the search ends with the best fit so far. Blocks; any thread.
+ * STRADS_EINVAL: an option, or data that lacks partitions. STRADS_ENOMEM.
+ * Errors of strads_run. */
+STRADS_API strads_err strads_mf_tune(const strads_mf_options *given,
+                                     const strads_data *data,
+                                     const strads_engine_options *engine,
+                                     strads_mf_tuning *out);
 
 #ifdef __cplusplus
 }

@@ -21,7 +21,7 @@ extern "C" {
  * `rank` factors. The caller owns the arrays. */
 typedef struct strads_mf_factors {
     uint64_t users, items;
-    uint32_t rank;
+    uint32_t rank; /* 0: biases alone */
     double mean;
     const float *user; /* [users x (1 + rank)] */
     const float *item; /* [items x (1 + rank)] */
@@ -29,14 +29,16 @@ typedef struct strads_mf_factors {
     double penalty; /* on |p_u|^2; explicit ratings: for each rating unless
                        unweighted; see strads_mf_penalty */
     bool no_biases, nonnegative, implicit, unweighted;
-    double alpha; /* implicit: confidence 1 + alpha r */
+    double alpha;       /* implicit: confidence 1 + alpha r */
+    double lift, raise; /* non-negative: strads_mf_lift, strads_mf_raise */
+    double damping; /* d of a new user's bias; 0: 5. See strads_mf_damping */
 } strads_mf_factors;
 
 typedef struct strads_recommender strads_recommender;
 
 /* Makes a recommender from a copy of the items' parameters; `model` may be
- * freed afterwards. The caller frees *out. STRADS_EINVAL: rank 0 or above
- * 1,024, no items or more than 2^32 - 2. STRADS_ENOMEM. */
+ * freed afterwards. The caller frees *out. STRADS_EINVAL: rank above 1,024, no
+ * items or more than 2^32 - 2. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_new(const strads_mf_factors *model,
                                              strads_recommender **out);
 /* Frees a recommender. NULL is allowed. */
@@ -44,12 +46,13 @@ STRADS_API void strads_recommender_free(strads_recommender *recommender);
 
 /* Computes a user's row [1 + rank] from n ratings, with the items' parameters
  * fixed:
- *     b = sum (r - mean - c_i) / (n + 5),
+ *     b = sum (r - mean - c_i) / (n + d),
  *     (sum q q' + penalty n I) p = sum (r - mean - b - c_i) q,
  * with penalty I if the model is unweighted. For implicit ratings b = 0 and
  *     (Q'Q + sum alpha r q q' + penalty I) p = sum (1 + alpha r) q.
- * For a non-negative model p >= 0. Unknown items are ignored; without ratings
- * the row is 0. STRADS_ENOMEM. */
+ * For a non-negative model p >= 0; the mean is that without the lift, and the
+ * equations are for remainders raised by `raise`. Unknown items are ignored;
+ * without ratings the row is 0. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_fold(strads_recommender *recommender,
                                               uint32_t n, const uint32_t *item,
                                               const float *rating, float *row);
