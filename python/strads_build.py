@@ -446,12 +446,33 @@ typedef struct strads_mf_options {
     bool unweighted;
     double holdout;
     uint32_t patience;
-    bool no_biases, implicit, nonnegative;
+    bool no_biases, no_clip, implicit, nonnegative;
     double alpha;
+    uint32_t tune;
     ...;
 } strads_mf_options;
+typedef struct strads_mf_trial {
+    uint32_t rank;
+    double lambda, step;
+    uint32_t sweep;
+    double rmse, seconds;
+    ...;
+} strads_mf_trial;
+typedef struct strads_mf_tuning {
+    strads_mf_options options;
+    uint64_t ratings;
+    uint32_t trials, best;
+    strads_mf_trial trial[...];
+    ...;
+} strads_mf_tuning;
 const float *strads_mf_users(const void *);
 double strads_mf_mean(const void *);
+double strads_mf_lift(const void *);
+double strads_mf_raise(const void *);
+double strads_mf_damping(const void *);
+void strads_mf_range(const void *, double *, double *);
+strads_err strads_mf_tune(const strads_mf_options *, const strads_data *,
+                          const strads_engine_options *, strads_mf_tuning *);
 double strads_mf_penalty(const void *);
 const strads_mf_options *strads_mf_resolved(const void *);
 void strads_mf_errors(const void *, double *, double *, double *);
@@ -462,7 +483,7 @@ typedef struct strads_mf_factors {
     const float *user, *item;
     double penalty;
     bool no_biases, nonnegative, implicit, unweighted;
-    double alpha;
+    double alpha, lift, raise, damping;
     ...;
 } strads_mf_factors;
 typedef struct strads_recommender strads_recommender;

@@ -465,13 +465,15 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
         tolerance=0.0,
         max_rounds=0, time_limit=0.0, seed=0, start=None, partitions=0,
         policy=None, callbacks=None, verbose=0, keep=None, data=None,
-        stop=None):
+        stop=None, choose=None):
     """Trains `program` (a strads_program *) on a matrix; returns a Run.
 
     weight: [rows] weight of each row, or None; start: (parameters, values [n,
     width]) to begin with, or None; keep: a list that receives the data set;
     data: the strads_data * that cut_for has made of the matrix, or None; stop:
-    a bool * that ends the run, for a thread of `each`."""
+    a bool * that ends the run, for a thread of `each`; choose: called with data
+    set and engine options before a run of one process, to fill in the config;
+    returns (error, its text, what interrupted it)."""
     watch = _Watch(callbacks, verbose, name, stop)
     handle = ffi.new_handle(watch)
     options = ffi.new("strads_engine_options *", {
@@ -506,9 +508,12 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
             data = cut_for(program, config, options, matrix, label, weight)
         if keep is not None:
             keep.append(data)
-        work = lib.strads_run, program, config, data, options, out
-        err, text, interrupted = interruptible(watch.stop, *work) \
-            if stop is None else (*_called(*work), None)
+        err, text, interrupted = choose(data, options) if choose else \
+            (lib.STRADS_OK, "", None)
+        if err == lib.STRADS_OK and not interrupted:
+            work = lib.strads_run, program, config, data, options, out
+            err, text, interrupted = interruptible(watch.stop, *work) \
+                if stop is None else (*_called(*work), None)
     finally:
         watch.close()
     if watch.failure is not None and out[0] == ffi.NULL:

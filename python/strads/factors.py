@@ -9,6 +9,14 @@ from ._strads import ffi, lib
 from .model import read_state, write_state
 
 
+_ZERO = 2**32 - 1  # a 0 that is given, see STRADS_OPTION_ZERO
+
+
+def _given(number):
+    """An option of which 0 means "not given"."""
+    return 0 if number is None else number or _ZERO
+
+
 def _union(parts):
     import pandas
     return pandas.Index(np.unique(np.concatenate(
@@ -38,14 +46,19 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
 
     Parameters
     ----------
-    rank : int, factors of a user and an item
+    rank : int or None, factors of a user and an item; 0: biases alone; None:
+        chosen
     method : "sgd", "als", "cd", "ccd++" or None (chosen by the data)
     max_iter : int, sweeps over the ratings
     alpha : float, confidence of implicit feedback is 1 + alpha r
     implicit, nonnegative : bool
-    penalty : float or None, penalty per rating; None: chosen by the error on
-        held-out ratings
-    holdout : float, share of held-out ratings
+    penalty : float or None, penalty per rating; None: chosen
+    holdout : float or None, share of held-out ratings; None: 0.1 to choose, then
+        0
+    tune : int or None, fits that choose what is None, by their errors on
+        held-out ratings; 0: none, rank is then 16; None: 16. Fits of several
+        processes together, and of implicit feedback, choose nothing
+    clip : bool, keep predictions in the range of the ratings
     random_state, n_jobs, verbose, callbacks : as of Lasso
 
     Attributes
@@ -55,22 +68,27 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     item_bias_ [items], item_factors_ [items, rank] (and components_, their
         transpose)
     users_, items_ : names, of a data frame
-    validation_error_ : root mean squared error on held-out ratings
+    validation_error_ : root mean squared error on held-out ratings, of the best
+        fit if there was a choice
+    trials_ : list of dict, the fits of the choice
     """
 
     _table = plots.of_factors
     _rules = {
-        "rank": params.number(least=1, most=1024, whole=True),
+        "rank": params.number(least=0, most=1024, whole=True, none=True),
+        "tune": params.number(least=0, most=64, whole=True, none=True),
+        "clip": params.yes_or_no,
         "method": params.one_of("sgd", "als", "cd", "ccd++", none=True),
         "max_iter": params.number(least=1, below=2**32, whole=True),
         "implicit": params.yes_or_no, "nonnegative": params.yes_or_no,
         "alpha": params.number(above=0),
         "penalty": params.number(above=0, none=True),
-        "holdout": params.number(above=0, below=1)}
+        "holdout": params.number(above=0, below=1, none=True)}
 
-    def __init__(self, rank=16, *, method=None, max_iter=20, implicit=False,
-                 nonnegative=False, alpha=1.0, penalty=None, holdout=0.02,
-                 random_state=None, n_jobs=None, verbose=0, callbacks=None):
+    def __init__(self, rank=None, *, method=None, max_iter=20, implicit=False,
+                 nonnegative=False, alpha=1.0, penalty=None, holdout=None,
+                 tune=None, clip=True, random_state=None, n_jobs=None,
+                 verbose=0, callbacks=None):
         self.rank = rank
         self.method = method
         self.max_iter = max_iter
@@ -79,6 +97,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.alpha = alpha
         self.penalty = penalty
         self.holdout = holdout
+        self.tune = tune
+        self.clip = clip
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -145,26 +165,30 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             raise ValueError("X has no ratings: found 0 entries, expected at "
                              "least 1")
         program = engine.program_named("mf")
+        self.trials_ = []
         kept = ffi.new("char[]", (self.method or "").encode())
         config = ffi.new("strads_mf_options *", {
-            "rank": self.rank, "sweeps": self.max_iter,
-            "lambda": self.penalty or 0.0, "holdout": self.holdout,
+            "rank": _given(self.rank), "sweeps": self.max_iter,
+            "lambda": self.penalty or 0.0, "holdout": self.holdout or 0.0,
             "implicit": self.implicit, "nonnegative": self.nonnegative,
-            "alpha": self.alpha})
+            "alpha": self.alpha, "tune": _given(self.tune),
+            "no_clip": not self.clip})
         if self.method:
             config.method = kept
         finished = engine.run(
             program, config, ratings, None, name=type(self).__name__,
             workers=engine.n_threads(self.n_jobs),
             seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
-            verbose=self.verbose)
+            verbose=self.verbose,
+            choose=lambda data, options: self._choose(config, data, options))
         users = lib.strads_mf_users(finished.state)
         if users == ffi.NULL and finished.interrupted:  # no sweep yet
             raise finished.interrupted
         if users == ffi.NULL:
             raise engine.StradsError("the fit was stopped before its factors "
                                      "could be brought together")
-        width = 1 + self.rank
+        rank = lib.strads_mf_resolved(finished.state).rank
+        width = 1 + (0 if rank == _ZERO else rank)
         user = np.frombuffer(ffi.buffer(users, 4 * width * rows),
                              dtype=np.float32).reshape(-1, width)
         item = finished.values()
@@ -175,23 +199,44 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.components_ = self.item_factors_.T
         self.mean_ = lib.strads_mf_mean(finished.state)
         self.penalty_ = lib.strads_mf_penalty(finished.state)
+        self.lift_ = lib.strads_mf_lift(finished.state)
+        self.raise_ = lib.strads_mf_raise(finished.state)
+        self.damping_ = lib.strads_mf_damping(finished.state)
+        low, high = ffi.new("double *"), ffi.new("double *")
+        lib.strads_mf_range(finished.state, low, high)
+        self.range_ = low[0], high[0]
         errors = [ffi.new("double *") for _ in range(3)]
         lib.strads_mf_errors(finished.state, *errors)
-        self.training_error_, self.validation_error_ = errors[0][0], \
-            errors[1][0]
+        self.training_error_ = errors[0][0]
+        chosen = [trial["rmse"] for trial in self.trials_ if trial["chosen"]]
+        self.validation_error_ = chosen[0] if chosen else errors[1][0]
         self.n_iter_ = max(1, finished.progress.round)
         if finished.interrupted:
             raise finished.interrupted
         engine.warn_unconverged(finished, None, type(self).__name__)
         return self
 
+    def _choose(self, config, data, options):
+        """Replaces the options that are None by the best of a search."""
+        found = ffi.new("strads_mf_tuning *")
+        err, text, interrupted = engine.interruptible(
+            options.stop, lib.strads_mf_tune, config, data, options, found)
+        if err == lib.STRADS_OK:
+            config[0] = found.options
+            self.trials_ = [
+                {"chosen": k == found.best,
+                 **{name: getattr(found.trial[k], name) for name in
+                    ("rank", "lambda", "step", "sweep", "rmse", "seconds")}}
+                for k in range(found.trials)]
+        return err, text, interrupted
+
     # ---- use ------------------------------------------------------------
 
     def _check_state(self):
         states.real(self, "item_factors_", (None, None), dtype=np.float32)
         items, rank = self.item_factors_.shape
-        if not items or not 1 <= rank <= 1024:
-            states.refuse(self, "item_factors_", "items by 1 to 1,024 factors")
+        if not items or rank > 1024:
+            states.refuse(self, "item_factors_", "items by 0 to 1,024 factors")
         states.real(self, "item_bias_", (items,), dtype=np.float32)
         states.real(self, "user_bias_", (None,), dtype=np.float32)
         states.real(self, "user_factors_", (len(self.user_bias_), rank),
@@ -216,7 +261,9 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             "mean": self.mean_, "item": engine.pointer(items, "float *"),
             "penalty": self.penalty_, "no_biases": False,
             "nonnegative": self.nonnegative, "implicit": self.implicit,
-            "alpha": self.alpha})
+            "alpha": self.alpha, "lift": getattr(self, "lift_", 0.0),
+            "raise": getattr(self, "raise_", 0.0),
+            "damping": getattr(self, "damping_", 0.0)})
         out = ffi.new("strads_recommender **")
         engine.call(lib.strads_recommender_new, factors, out)
         return ffi.gc(out[0], lib.strads_recommender_free)
@@ -253,9 +300,12 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         check_is_fitted(self, "item_factors_")
         u = self._users(users)
         i = self._items(items)
-        return (self.mean_ + self.user_bias_[u] + self.item_bias_[i] +
-                np.einsum("nk,nk->n", self.user_factors_[u],
-                          self.item_factors_[i]))
+        p, q = self.user_factors_[u], self.item_factors_[i]
+        lift = getattr(self, "lift_", 0.0)  # of those without ratings
+        product = np.where(p.any(axis=1) & q.any(axis=1), 0, lift) + \
+            np.einsum("nk,nk->n", p, q)
+        return np.clip(self.mean_ + self.user_bias_[u] + self.item_bias_[i] +
+                       product, *getattr(self, "range_", (-np.inf, np.inf)))
 
     def _users(self, asked):
         return self._places(self.users_, len(self.user_bias_), asked, "user")

@@ -238,6 +238,31 @@ def test_notebooks_show_topics_and_factors():
     assert "<td style='text-align:left'>30</td>" in model._repr_html_()
 
 
+def test_factors_without_options_are_chosen_by_held_out_ratings():
+    draws = np.random.default_rng(4)
+    p, q = draws.standard_normal((2, 150, 3))
+    full = 3 + p @ q.T + 0.3 * draws.standard_normal((150, 150))
+    seen = draws.random(full.shape) < 0.3
+    ratings = sparse.csr_matrix(np.where(seen, full, 0))
+    model = strads.MatrixFactorization(random_state=1).fit(ratings)
+    assert model.item_factors_.shape[1] > 0 and len(model.trials_) > 3
+    assert [t["rmse"] for t in model.trials_ if t["chosen"]] == \
+        [model.validation_error_]
+    users, items = np.nonzero(~seen)
+    error = np.sqrt(np.mean((model.rate(users, items) - full[~seen]) ** 2))
+    assert error < 0.75
+    again = strads.MatrixFactorization(random_state=1, n_jobs=1).fit(ratings)
+    assert np.array_equal(again.item_factors_, model.item_factors_)
+    biases = strads.MatrixFactorization(0).fit(ratings)
+    assert biases.item_factors_.shape == (150, 0) and not biases.trials_
+    low, high = biases.range_
+    rated = biases.rate(users, items)
+    assert np.all((rated >= low) & (rated <= high))
+    assert len(biases.recommend(3, 5)) == 5
+    parts = strads.MatrixFactorization(nonnegative=True, tune=4).fit(ratings)
+    assert parts.item_factors_.min() >= 0 and len(parts.trials_) == 4
+
+
 def test_models_of_the_command_are_read_and_written(tmp_path):
     X, y = regression(cols=20)
     data = tmp_path / "data.svm"

@@ -149,7 +149,8 @@ def test_arrays_far_from_zero_are_fitted_as_those_around_zero(name, ratio,
 # ---- 2. parameters ------------------------------------------------------------
 
 ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight")
-NONE_TOO = ("random_state", "intercept_scaling", "penalty", "cv")
+NONE_TOO = ("random_state", "intercept_scaling", "penalty", "cv",
+            "rank")
 ANY_NUMBER = {"infinity": ("lower", "upper", "C"),
               "below": ("lower", "n_jobs")}
 
