@@ -100,6 +100,18 @@ END_OF_PYTHON
 # Debian's pip serves an environment that has none of its own.
 "$python" -m venv --system-site-packages --without-pip venv
 venv/bin/python -m pip -q install --no-index --no-deps repaired/*.whl
+# The types are those of the code, and mypy finds a user's errors by them. Types of
+# submodules are in the code itself.
+cat >other_types <<'END_OF_LIST'
+strads\.[a-z_]+\..*
+strads\.Progress\.__match_args__
+END_OF_LIST
+cp "$STRADS_SOURCE/pyproject.toml" .
+quiet types.log venv/bin/python -m mypy.stubtest --concise \
+    --mypy-config-file pyproject.toml --allowlist other_types strads
+quiet types.log venv/bin/python -m mypy --strict \
+    "$STRADS_SOURCE/python/tests/typed_use.py"
+
 export STRADS_BIN="$scratch/venv/bin/strads"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 cp -R "$STRADS_SOURCE/python/tests" tests

@@ -36,14 +36,25 @@ data itself, and callbacks must not change them::
 Callbacks hold the interpreter's lock; numpy releases it in long computations.
 An exception in a callback ends the run, and `fit` raises it.
 """
+from __future__ import annotations
+
 import functools
 import traceback
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import numpy as np
 import scipy.sparse as sparse
+from numpy.typing import ArrayLike, NDArray
 
 from . import engine, params
 from ._strads import ffi, lib
+
+if TYPE_CHECKING:
+    from . import _Callbacks, _Floats, _Matrix
+
+_Indices = NDArray[np.uint32]
+_Values = Union[NDArray[np.float64], NDArray[np.float32]]
+_P = TypeVar("_P", bound="Program")
 
 _LAYOUT = {"columns": 1, "rows": 2, "both": 3}
 
@@ -131,6 +142,10 @@ class Share:
     """A partition's share of the data. Its arrays are read only and keep the
     data set alive."""
 
+    partition: int
+    partitions: int
+    label: Any  # [rows], or None if the data has no labels
+
     def __init__(self, share, data):
         self.partition, self.partitions = share.partition, share.partitions
         self.rows = range(share.rows.begin, share.rows.end)
@@ -139,15 +154,15 @@ class Share:
         self._by_col = _Lines(share.by_col, data)
         self._by_row = _Lines(share.by_row, data)
 
-    def column(self, j):
+    def column(self, j: int) -> tuple[_Indices, _Values]:
         """(rows of the partition, values) of column j."""
         return self._by_col.line(j - self.cols.start)
 
-    def row(self, i):
+    def row(self, i: int) -> tuple[_Indices, _Values]:
         """(columns, values) of row i, counted within the partition."""
         return self._by_row.line(i)
 
-    def matrix(self):
+    def matrix(self) -> Any:
         """The partition as a scipy matrix [rows, cols] (indices copied)."""
         lines, kind = (self._by_col, sparse.csc_matrix) \
             if self._by_col.start is not None else \
@@ -168,6 +183,12 @@ class Task(_DuringCall):
     """Arguments of a worker's callback: share, local, block, partial, value,
     round, seed, width."""
 
+    share: Share
+    local: Any
+    round: int
+    seed: int
+    width: int
+
     def __init__(self, task, program):
         self.share = program._shares[task.share.partition]
         self.local = None if task.local == ffi.NULL else \
@@ -177,30 +198,31 @@ class Task(_DuringCall):
         self._task = task
 
     @functools.cached_property
-    def block(self):
+    def block(self) -> _Indices:
         return _block(self._task.block)
 
     def _partial_view(self):
         return _view(self._task.partial, self._task.partial_bytes // 8)
 
     @functools.cached_property
-    def partial(self):
+    def partial(self) -> Any:
         view = self._partial_view()
         return None if view is None else view.copy()
 
     @functools.cached_property
-    def value(self):
+    def value(self) -> _Floats:
         return _copy(self._task.value, (self._task.block.n, self.width))
 
     def _hand_over(self):
         if vars(self).get("partial") is not None:
             self._partial_view()[:] = self.partial
 
-    def ends(self):
+    def ends(self) -> bool:
         """In `run`: true if the loop should end. Call it once per clock."""
         return bool(lib.strads_loop_ends(self._task))
 
-    def report(self, objective=np.nan, gap=np.nan, nonzeros=0, stop=False):
+    def report(self, objective: float = np.nan, gap: float = np.nan,
+               nonzeros: int = 0, stop: bool = False) -> None:
         """In `run`: reports progress."""
         report = ffi.new("strads_report *", {
             "objective": objective, "gap": gap, "nonzeros": nonzeros,
@@ -215,6 +237,15 @@ class Commit(_DuringCall):
     block, value [n, width] as committed, change [n, width] to fill in,
     priority [n], since: commits that no partition had applied yet, as
     (parameters, changes [n, width])."""
+
+    block: _Indices
+    partial: _Floats
+    value: _Floats
+    change: _Floats
+    priority: Any
+    round: int
+    seed: int
+    since: list[tuple[_Indices, _Floats]]
 
     def __init__(self, commit):
         n, width = commit.block.n, commit.width
@@ -243,7 +274,7 @@ def _change(change, width):
 class Report:
     """The results of `objective`."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.objective = self.gap = np.nan
         self.nonzeros = 0
         self.stop = False
@@ -259,6 +290,9 @@ class _Box:
 
 class Session(_DuringCall):
     """A worker's clocked view of the store's tables (strads/store.h)."""
+
+    worker: int
+    workers: int
 
     def __init__(self, session, store):
         self._session, self._store = session, store
@@ -280,7 +314,8 @@ class Session(_DuringCall):
         dtype = (np.float64, np.float32, np.int32, np.int64)[spec.type]
         return number, spec.cols, dtype
 
-    def read_rows(self, table, rows, staleness=0):
+    def read_rows(self, table: str | int, rows: ArrayLike,
+                  staleness: int = 0) -> NDArray[Any]:
         """[n, cols] the rows, at most `staleness` clocks old; a worker's own
         increments are always included."""
         number, cols, dtype = self._spec(table)
@@ -291,17 +326,19 @@ class Session(_DuringCall):
                     ffi.cast("void *", out.ctypes.data))
         return out
 
-    def read_row(self, table, row, staleness=0):
+    def read_row(self, table: str | int, row: int,
+                 staleness: int = 0) -> NDArray[Any]:
         """[cols] one row; see read_rows."""
         return self.read_rows(table, [row], staleness)[0]
 
-    def inc(self, table, row, column, delta):
+    def inc(self, table: str | int, row: int, column: int,
+            delta: float) -> None:
         """Adds delta to one number."""
         number, _, _ = self._spec(table)
         engine.call(lib.strads_session_inc, self._session, number, row, column,
                     delta)
 
-    def inc_row(self, table, row, delta):
+    def inc_row(self, table: str | int, row: int, delta: ArrayLike) -> None:
         """Adds delta[cols] to a row."""
         number, cols, dtype = self._spec(table)
         delta = np.ascontiguousarray(delta, dtype=dtype)
@@ -311,20 +348,20 @@ class Session(_DuringCall):
         engine.call(lib.strads_session_inc_row, self._session, number, row,
                     ffi.cast("void *", delta.ctypes.data))
 
-    def clock(self):
+    def clock(self) -> None:
         """Sends the increments and ends this worker's clock."""
         engine.call(lib.strads_session_clock, self._session)
 
-    def flush(self):
+    def flush(self) -> None:
         """Sends the increments."""
         engine.call(lib.strads_session_flush, self._session)
 
-    def barrier(self):
+    def barrier(self) -> None:
         """Waits until all workers have reached this clock."""
         engine.call(lib.strads_session_barrier, self._session)
 
     @property
-    def now(self):
+    def now(self) -> int:
         """This worker's clock."""
         return lib.strads_session_now(self._session)
 
@@ -342,27 +379,40 @@ class Program:
     split = "rows"
     width = 1
     block_max = 64
-    tables = {}
+    tables: dict[str, tuple[int, int, Any]] = {}
+    values_: _Floats
+    progress_: engine.Progress
+    end_: str
+    partitions_: int
+    _shares: dict[int, Share]
+    _boxes: dict[int, _Box]
+    _data: list[Any]
 
     # Callbacks of a run in rounds: open, update, aggregate and, if needed,
     # partial, refresh, objective; or `run`, a data-parallel loop.
-    def parameters(self, rows, cols):
+    def parameters(self, rows: int, cols: int) -> int:
         """The number of parameters."""
         return cols
 
-    def open(self, share):
+    def open(self, share: Share) -> Any:
         """The state of one partition: task.local."""
         return None
 
-    def partial(self, block):
+    def partial(self, block: _Indices) -> int:
         """The length of update's partial for a block."""
         return len(block) * self.width
 
-    update = aggregate = refresh = objective = run = None
+    update: Any = None
+    aggregate: Any = None
+    refresh: Any = None
+    objective: Any = None
+    run: Any = None
 
-    def fit(self, X, y=None, *, n_jobs=None, partitions=None, tol=1e-6,
-            max_rounds=0, time_limit=0.0, seed=0, policy="priority",
-            verbose=0, callbacks=None):
+    def fit(self: _P, X: _Matrix, y: ArrayLike | None = None, *,
+            n_jobs: int | None = None, partitions: int | None = None,
+            tol: float = 1e-6, max_rounds: int = 0, time_limit: float = 0.0,
+            seed: int = 0, policy: str = "priority", verbose: int = 0,
+            callbacks: _Callbacks = None) -> _P:
         """Trains on X [rows, cols] (numpy, scipy or engine.File) and y [rows]; policy:
         "priority", "uniform" or "cyclic" chooses the blocks. Sets ``values_``
         [parameters, width], ``progress_``, ``end_`` and ``partitions_``; returns
