@@ -62,6 +62,18 @@ same "$(grep -c '^{"lambda": .*"nonzeros": .*"gap": .*"seconds": .*}$' out)" 3 \
 gives 3 lasso path --no-intercept "$year_train" --points 50 --max-rounds 40 --quiet
 [ "$(wc -l <out)" -lt 51 ] || fail "the bound came too late for the test"
 
+# An early end: the same table, as far as it goes
+gives 0 lasso path "$year_train" --points 30 --quiet --output whole.csv
+gives 0 lasso path "$year_train" --points 30 --quiet --output part.csv \
+    --most-explained 0.3
+n=$(wc -l <part.csv)
+[ "$n" -gt 5 ] && [ "$n" -lt 31 ] || fail "$n lines of an early end"
+same "$(head -n "$n" whole.csv | cut -d, -f1-4)" \
+    "$(cut -d, -f1-4 part.csv)" "the points before an early end"
+refuses 2 "most-explained" lasso path "$year_train" --most-explained 2
+refuses 2 "has no early end" lasso path "$year_train" --cut columns \
+    --no-intercept --quiet --most-explained 0.5
+
 # Invalid options
 head -n 5 words >few
 refuses 2 "has 5 names for 2000 columns" lasso path "$year_train" --names few

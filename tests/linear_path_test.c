@@ -40,6 +40,7 @@ typedef struct question {
     double ratio, first; /* 0: the program's own */
     const char *lambdas;
     const double *lambda;
+    double most_explained, least_gain;
 } question;
 
 static strads_glm_path_options options_of(const loss_case *l, const question *q)
@@ -49,7 +50,9 @@ static strads_glm_path_options options_of(const loss_case *l, const question *q)
                                  .ratio = q->ratio,
                                  .first = q->first,
                                  .lambdas = q->lambdas,
-                                 .lambda = q->lambda};
+                                 .lambda = q->lambda,
+                                 .most_explained = q->most_explained,
+                                 .least_gain = q->least_gain};
 
     o.fit.loss = l->loss;
     return o;
@@ -335,10 +338,93 @@ Test(linear_path, labels_that_no_column_explains_give_points_of_zeros)
 }
 
 /* One column that is 1 in half of the rows, and labels that it determines. */
+/* The share of the first point's deviance that point k explains: at the first
+ * point all coefficients are 0. */
+static double explained_at(const strads_path_point *point, uint32_t k)
+{
+    return 1 - point[k].deviance / point[0].deviance;
+}
+
+/* A path that ends early has the first points of the whole one, bit for bit,
+ * and ends at the first one, from the fifth on, that a rule is true of. */
+Test(linear_path, a_path_ends_where_it_explains_enough_or_gains_little)
+{
+    for (size_t i = 0; i < LOSSES; i++)
+        for (unsigned seed = 1; seed < 4; seed++) {
+            const lasso_recipe recipe = {.rows = 150,
+                                         .cols = 20,
+                                         .density = 1,
+                                         .noise = .5,
+                                         .seed = seed};
+            lasso_design d = glm_design_random(&recipe, losses[i].loss);
+            question q = {.kind = 1, .points = 40, .ratio = .001};
+            strads_result *whole = run(&losses[i], &d, &q);
+            const strads_path_point *all = points_of(whole, q.points);
+            const double most = explained_at(all, 20);
+            for (int rule = 0; rule < 2; rule++) {
+                uint32_t n = 0, end = 4;
+                q.most_explained = rule == 0 ? most : 0;
+                q.least_gain = rule == 1 ? .01 : 0;
+                while (rule == 0 ? explained_at(all, end) <= most
+                                 : explained_at(all, end) -
+                                           explained_at(all, end - 1) >=
+                                       .01 * explained_at(all, end))
+                    end++;
+                cr_assert_lt(end + 1, q.points);
+                strads_result *early = run(&losses[i], &d, &q);
+                const strads_path_point *point =
+                    strads_glm_path(strads_result_state(early), &n);
+                cr_expect_eq(n, end + 1, "%s, rule %d: %u, not %u",
+                             losses[i].loss, rule, n, end + 1);
+                for (uint32_t k = 0; k < n; k++)
+                    cr_expect_eq(point[k].deviance, all[k].deviance);
+                cr_expect_eq(strads_result_end(early), STRADS_END_CONVERGED);
+                strads_result_free(early);
+            }
+            const double list[] = {.1, .09, .08, .07, .06, .05, .04, .03};
+            q = (question){.kind = 1,
+                           .points = 8,
+                           .lambda = list,
+                           .most_explained = .001,
+                           .least_gain = 1};
+            strads_result *given = run(&losses[i], &d, &q);
+            (void)points_of(given, 8);
+            strads_result_free(given);
+            strads_result_free(whole);
+            lasso_design_free(&d);
+        }
+}
+
+/* What a tolerance promises of a point is relative to the null model. */
+Test(linear_path, gaps_are_relative_to_the_null_model)
+{
+    const lasso_recipe recipe = {
+        .rows = 80, .cols = 200, .density = 1, .noise = .1, .seed = 7};
+    const loss_case loose = {"squared", 1e-3, 0, 0};
+    const question q = {.kind = 1, .points = 30, .ratio = .001};
+    lasso_design d = glm_design_random(&recipe, "squared");
+    strads_result *rough = run(&loose, &d, &q), *fine = run(squared, &d, &q);
+    const strads_path_point *a = points_of(rough, 30), *b = points_of(fine, 30);
+    const double null = a[0].deviance / (2 * (double)d.rows);
+    bool looser = false;
+    for (uint32_t k = 0; k < 30; k++) {
+        const double above = a[k].objective - b[k].objective;
+        cr_expect_leq(above, a[k].gap * null * (1 + 1e-9));
+        looser = looser || above > 1e-3 * b[k].objective;
+    }
+    cr_expect(looser, "a point may be further off than its own objective says");
+    strads_result_free(rough);
+    strads_result_free(fine);
+    lasso_design_free(&d);
+}
+
 Test(linear_path, questions_that_no_path_answers_are_refused)
 {
     static const strads_glm_path_options wrong[] = {
         {.points = 10001},
+        {.most_explained = 1.5},
+        {.most_explained = NAN},
+        {.least_gain = -.1},
         {.ratio = 1.5},
         {.ratio = -1},
         {.ratio = NAN},

@@ -122,11 +122,15 @@ interrupt <- function(fit)
 strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                    alpha = 1, nlambda = 100, lambda.min.ratio = NULL,
                    lambda = NULL, standardize = TRUE, intercept = TRUE,
-                   thresh = 1e-6, threads = 1) {
+                   thresh = 1e-4, threads = 1, devmax = 0.999, fdev = 1e-5) {
     call <- match.call()
     family <- match.arg(family)
     check_parameters(alpha, nlambda, lambda.min.ratio, standardize, intercept,
                      thresh, threads)
+    number("devmax", devmax, "a number from 0 to 1, 0 for no early end",
+           function(v) v >= 0 && v <= 1)
+    number("fdev", fdev, "a number from 0 to 1, 0 for no early end",
+           function(v) v >= 0 && v <= 1)
     d <- design(x, y, family, weights)
     n <- nrow(d$x)
     if (is.null(lambda.min.ratio))
@@ -141,7 +145,7 @@ strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                  d$y, d$weights, family == "binomial", as.double(alpha), as.integer(nlambda),
                  as.double(lambda.min.ratio), lambda, as.logical(standardize),
                  as.logical(intercept), as.double(thresh),
-                 as.integer(threads))
+                 as.integer(threads), as.double(devmax), as.double(fdev))
     if (fit$interrupted && length(fit$lambda) == 0)
         interrupt(NULL)
     made <- as_path(fit, d, family, intercept, call)
@@ -244,15 +248,15 @@ plot.strads <- function(x, xvar = c("lambda", "norm"), label = 6, ...) {
 cv.strads <- function(x, y, family = c("gaussian", "binomial"), weights = NULL,
                       nfolds = 10, alpha = 1, nlambda = 100,
                       lambda.min.ratio = NULL, standardize = TRUE,
-                      intercept = TRUE, thresh = 1e-6, threads = 1,
-                      seed = 0) {
+                      intercept = TRUE, thresh = 1e-4, threads = 1,
+                      seed = 0, devmax = 0.999, fdev = 1e-5) {
     family <- match.arg(family)
     number("nfolds", nfolds, "a whole number from 2 up",
            function(v) v >= 2 && v < 2^31, TRUE)
     number("seed", seed, "a whole number from 0 up",
            function(v) v >= 0 && v <= 2^53, TRUE)
     fit <- strads(x, y, family, weights, alpha, nlambda, lambda.min.ratio,
-                  NULL, standardize, intercept, thresh, threads)
+                  NULL, standardize, intercept, thresh, threads, devmax, fdev)
     d <- design(x, y, family, weights)
     ratio <- min(fit$lambda) / max(fit$lambda)
     cv <- .Call(C_cv, starts(d$x), indices(d$x), entries(d$x), dim(d$x), d$y,

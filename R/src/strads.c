@@ -23,7 +23,6 @@
 
 typedef struct work {
     strads_arrays x; /* R's own, and the labels */
-    bool binomial;
     strads_glm_path_options path;
     double tolerance;
     uint32_t threads, folds;
@@ -69,9 +68,9 @@ static void read_model(work *w, SEXP weights, SEXP binomial, SEXP alpha,
                        SEXP standardize, SEXP intercept)
 {
     const double share = Rf_asReal(alpha);
-    w->binomial = Rf_asLogical(binomial) == TRUE;
+    const bool two = Rf_asLogical(binomial) == TRUE;
     w->path.fit =
-        (strads_glm_options){.loss = w->binomial ? "logistic" : "squared",
+        (strads_glm_options){.loss = two ? "logistic" : "squared",
                              .penalty = share == 0 ? "ridge" : "elastic-net",
                              .l1_ratio = share,
                              .intercept = Rf_asLogical(intercept) == TRUE,
@@ -234,40 +233,6 @@ static SEXP numbers(SEXP list, int at, R_xlen_t n)
     return vector;
 }
 
-/* fitted += value x_j. */
-static void add_column(const strads_arrays *x, uint32_t j, double value,
-                       double *fitted)
-{
-    const int *start = x->start, *index = x->index;
-    const double *entry = x->value;
-    for (uint64_t i = 0; !start && i < x->rows; i++)
-        fitted[i] += entry[j * x->rows + i] * value;
-    for (int e = start ? start[j] : 0; start && e < start[j + 1]; e++)
-        fitted[index[e]] += entry[e] * value;
-}
-
-/* Weighted sum over rows: twice the loss, or the squared residuals. */
-static double deviance_of(const work *w, const strads_path_point *point,
-                          double *fitted)
-{
-    const strads_arrays *c = &w->x;
-    const double *weights = w->path.fit.row_weight;
-    for (uint64_t i = 0; i < c->rows; i++)
-        fitted[i] = point->intercept;
-    for (uint64_t k = 0; k < point->nonzeros; k++)
-        add_column(c, point->index[k], point->value[k], fitted);
-    double sum = 0;
-    for (uint64_t i = 0; i < c->rows; i++) {
-        const double weight = weights ? weights[i] : 1;
-        const double m = c->label[i] > 0 ? fitted[i] : -fitted[i];
-        const double r = c->label[i] - fitted[i];
-        sum += weight * (w->binomial
-                             ? 2 * (m > 0 ? log1p(exp(-m)) : log1p(exp(m)) - m)
-                             : r * r);
-    }
-    return sum;
-}
-
 static SEXP path_of(void *arg)
 {
     static const char *const names[] = {"lambda", "a0", "gap", "deviance",
@@ -283,7 +248,6 @@ static SEXP path_of(void *arg)
     double *lambda = REAL(numbers(list, 0, n)), *a0 = REAL(numbers(list, 1, n));
     double *gap = REAL(numbers(list, 2, n));
     double *deviance = REAL(numbers(list, 3, n));
-    double *fitted = (double *)R_alloc(w->x.rows + 1, sizeof *fitted);
     SET_VECTOR_ELT(list, 4, Rf_allocVector(INTSXP, (R_xlen_t)n + 1));
     SET_VECTOR_ELT(list, 5, Rf_allocVector(INTSXP, nnz));
     int *start = INTEGER(VECTOR_ELT(list, 4));
@@ -294,7 +258,7 @@ static SEXP path_of(void *arg)
         lambda[k] = point[k].lambda;
         a0[k] = point[k].intercept;
         gap[k] = point[k].gap;
-        deviance[k] = deviance_of(w, &point[k], fitted);
+        deviance[k] = point[k].deviance;
         start[k] = at;
         for (uint64_t e = 0; e < point[k].nonzeros; e++, at++) {
             index[at] = (int)point[k].index[e];
@@ -367,7 +331,8 @@ static SEXP finish(work *w, strads_err (*run)(work *), SEXP (*make)(void *))
 
 SEXP path(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP binomial,
           SEXP alpha, SEXP points, SEXP ratio, SEXP lambda, SEXP standardize,
-          SEXP intercept, SEXP tolerance, SEXP threads)
+          SEXP intercept, SEXP tolerance, SEXP threads, SEXP explained,
+          SEXP gain)
 {
     const bool given = !Rf_isNull(lambda);
     work w = read_data(p, i, x, dim, y);
@@ -376,6 +341,8 @@ SEXP path(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP binomial,
         given ? (uint32_t)Rf_xlength(lambda) : (uint32_t)Rf_asInteger(points);
     w.path.ratio = given ? 0 : Rf_asReal(ratio);
     w.path.lambda = given ? REAL(lambda) : NULL;
+    w.path.most_explained = Rf_asReal(explained);
+    w.path.least_gain = Rf_asReal(gain);
     w.tolerance = Rf_asReal(tolerance);
     w.threads = (uint32_t)Rf_asInteger(threads);
     return finish(&w, run_path, path_of);
@@ -407,7 +374,7 @@ SEXP pack(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP file,
     return finish(&w, run_pack, pack_of);
 }
 
-static const R_CallMethodDef calls[] = {{"path", (DL_FUNC)&path, 15},
+static const R_CallMethodDef calls[] = {{"path", (DL_FUNC)&path, 17},
                                         {"cv", (DL_FUNC)&cv, 17},
                                         {"pack", (DL_FUNC)&pack, 8},
                                         {NULL, NULL, 0}};

@@ -20,7 +20,7 @@ kkt <- function(gradient, beta, lambda, alpha, tolerance) {
 
 for (alpha in c(1, 0.5)) {
     fit <- strads(x, y, weights = w, alpha = alpha, standardize = FALSE,
-                  nlambda = 20, thresh = 1e-12)
+                  nlambda = 20, thresh = 1e-12, devmax = 0, fdev = 0)
     stopifnot(all(fit$gap <= 1e-12), all(diff(fit$lambda) < 0))
     for (k in c(5, 12, 20)) {
         beta <- fit$beta[, k]
@@ -46,6 +46,15 @@ for (given in list(as.matrix(x), full, round(full), round(full) == 5)) {
         stopifnot(identical(one, two))
     }
 }
+
+# a path ends early by default, as glmnet's does
+whole <- strads(x, y, devmax = 0, fdev = 0)
+early <- strads(x, y)
+k <- seq_along(early$lambda)
+stopifnot(length(whole$lambda) == 100, length(k) < 100,
+          early$a0 == whole$a0[k], early$lambda == whole$lambda[k],
+          max(early$dev.ratio) > 0.999 * max(whole$dev.ratio),
+          early$gap <= 1e-4)
 
 label <- factor(ifelse(y > 1, "late", "early"))
 fit <- strads(x, label, "binomial", standardize = FALSE,
@@ -93,6 +102,8 @@ for (bad in list("x", NA, -1, NaN, Inf, c(1, 2), NULL, 0.5, TRUE)) {
     }
 }
 refused(strads(x, y, lambda = "x"), "lambda")
+refused(strads(x, y, devmax = 2), "devmax")
+refused(strads(x, y, fdev = NA), "fdev")
 refused(strads(x, y, lambda = c(1, -1)), "lambda")
 refused(strads(x, c(NA, y[-1])), "missing")
 refused(strads(x, c(Inf, y[-1])), "y has a value")

@@ -45,21 +45,45 @@ static linear_weights weights_of(const study *s)
 
 /* ---- one fold ---------------------------------------------------------- */
 
-/* The rows of the other folds, by columns, with their arrays. */
-typedef struct rest {
+/* Rows by columns. */
+typedef struct rows_copy {
     uint64_t *start;
-    uint32_t *index, *place; /* place: [rows] a row's number in the copy */
-    double *value, *label, *weight, *offset;
-    double *sum;                     /* [rows] x'w of the fold's rows */
+    uint32_t *index;
+    double *value;
+} rows_copy;
+
+/* The rows of the other folds and those of the fold, with their arrays. */
+typedef struct rest {
+    rows_copy other, held;
+    uint64_t held_rows;
+    uint32_t *place; /* [rows] a row's number in its copy */
+    double *label, *weight, *offset;
+    double *sum;                     /* [rows of the fold] x'w */
     strads_glm_path_options options; /* including their weights */
 } rest;
 
+static void copy_free(rows_copy *copy)
+{
+    free(copy->start);
+    free(copy->index);
+    free(copy->value);
+}
+
+static bool copy_new(const study *s, rows_copy *copy)
+{
+    const uint64_t nnz = strads_data_nnz(s->data);
+
+    copy->start = calloc(strads_data_cols(s->data) + 1, sizeof(uint64_t));
+    copy->index = calloc(nnz + 1, sizeof(uint32_t));
+    copy->value = calloc(nnz + 1, sizeof(double));
+    return copy->start && copy->index && copy->value;
+}
+
 static void rest_free(rest *r)
 {
-    free(r->start);
-    free(r->index);
+    copy_free(&r->other);
+    copy_free(&r->held);
     free(r->place);
-    free(r->value);
     free(r->label);
     free(r->weight);
     free(r->offset);
@@ -69,18 +93,13 @@ static void rest_free(rest *r)
 static bool rest_new(const study *s, rest *r)
 {
     const uint64_t rows = strads_data_rows(s->data);
-    const uint64_t nnz = strads_data_nnz(s->data);
 
-    *r =
-        (rest){.start = calloc(strads_data_cols(s->data) + 1, sizeof(uint64_t)),
-               .index = calloc(nnz + 1, sizeof(uint32_t)),
-               .place = calloc(rows + 1, sizeof(uint32_t)),
-               .value = calloc(nnz + 1, sizeof(double)),
-               .label = calloc(rows + 1, sizeof(double)),
-               .weight = calloc(rows + 1, sizeof(double)),
-               .offset = calloc(rows + 1, sizeof(double)),
-               .sum = calloc(rows + 1, sizeof(double)),
-               .options = s->o.path};
+    *r = (rest){.place = calloc(rows + 1, sizeof(uint32_t)),
+                .label = calloc(rows + 1, sizeof(double)),
+                .weight = calloc(rows + 1, sizeof(double)),
+                .offset = calloc(rows + 1, sizeof(double)),
+                .sum = calloc(rows + 1, sizeof(double)),
+                .options = s->o.path};
     strads_glm_options *fit = &r->options.fit;
     const bool weighs =
         linear_weighs(weights_of(s)) || strads_data_share(s->data, 0)->weight;
@@ -89,8 +108,9 @@ static bool rest_new(const study *s, rest *r)
     fit->row_offset = s->offset ? r->offset : NULL;
     r->options.points = s->path->points;
     r->options.lambda = s->path->lambda;
-    return r->start && r->index && r->place && r->value && r->label &&
-           r->weight && r->offset && r->sum;
+    const bool other = copy_new(s, &r->other), held = copy_new(s, &r->held);
+    return other && held && r->place && r->label && r->weight && r->offset &&
+           r->sum;
 }
 
 static uint64_t row_of(const strads_sparse *by_col, uint64_t j, uint64_t e)
@@ -103,11 +123,10 @@ static double entry(const strads_sparse *by_col, uint64_t e)
     return by_col->f64 ? by_col->f64[e] : (double)by_col->f32[e];
 }
 
-/* Copies column j's entries in rows of other folds, starting at n; returns
- * the end. */
-static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
-                            uint64_t n)
+/* Copies column j's entries into both copies. */
+static void copy_column(const study *s, rest *r, uint32_t f, uint64_t j)
 {
+    uint64_t n[2] = {r->other.start[j], r->held.start[j]};
     const strads_share *first = strads_data_share(s->data, 0);
 
     for (uint32_t k = 0; k < first->partitions; k++) {
@@ -115,13 +134,14 @@ static uint64_t copy_column(const study *s, rest *r, uint32_t f, uint64_t j,
         const strads_sparse *x = &share->by_col;
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++) {
             const uint64_t i = share->rows.begin + row_of(x, j, e);
-            if (s->folds.of[i] == f)
-                continue;
-            r->index[n] = r->place[i];
-            r->value[n++] = entry(x, e);
+            const bool held = s->folds.of[i] == f;
+            rows_copy *copy = held ? &r->held : &r->other;
+            copy->index[n[held]] = r->place[i];
+            copy->value[n[held]++] = entry(x, e);
         }
     }
-    return n;
+    r->other.start[j + 1] = n[0];
+    r->held.start[j + 1] = n[1];
 }
 
 static strads_err copy_rest(const study *s, rest *r, uint32_t f,
@@ -133,44 +153,46 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
                                          .named_labels = true,
                                          .label_names =
                                              strads_data_label_names(s->data)};
-    uint64_t rows = 0, n = 0;
+    uint64_t rows = 0, held = 0;
 
     for (uint32_t k = 0; k < first->partitions; k++) {
         const strads_share *share = strads_data_share(s->data, k);
         for (uint64_t i = share->rows.begin; i < share->rows.end; i++)
-            if (s->folds.of[i] != f) {
+            if (s->folds.of[i] == f) {
+                r->place[i] = (uint32_t)held++;
+            } else {
                 r->place[i] = (uint32_t)rows;
                 r->weight[rows] = s->weight[i];
                 r->offset[rows] = s->offset ? s->offset[i] : 0;
                 r->label[rows++] = share->label[i - share->rows.begin];
             }
     }
-    for (uint64_t j = 0; j < cols; j++) {
-        n = copy_column(s, r, f, j, n);
-        r->start[j + 1] = n;
-    }
-    const strads_columns columns = {.rows = rows,
-                                    .cols = cols,
-                                    .start = r->start,
-                                    .index = r->index,
-                                    .value = r->value,
-                                    .label = r->label};
-    return strads_data_from_columns(&columns, &options, out);
+    for (uint64_t j = 0; j < cols; j++)
+        copy_column(s, r, f, j);
+    const strads_arrays lent = {.size = sizeof(lent),
+                                .rows = rows,
+                                .cols = cols,
+                                .borrow = true,
+                                .start = r->other.start,
+                                .starts = STRADS_I64,
+                                .index = r->other.index,
+                                .indices = STRADS_I32,
+                                .value = r->other.value,
+                                .label = r->label};
+    r->held_rows = held;
+    return strads_data_from_arrays(&lent, &options, out);
 }
 
-/* x'w + b of all rows of a share. */
-static void predict_rows(const strads_share *share,
+/* x'w + b of the fold's rows. */
+static void predict_rows(const rows_copy *x, uint64_t rows,
                          const strads_path_point *point, double *sum)
 {
-    const strads_sparse *x = &share->by_col;
-    const uint64_t rows = share->rows.end - share->rows.begin;
-
     for (uint64_t i = 0; i < rows; i++)
         sum[i] = point->intercept;
     for (uint64_t c = 0; c < point->nonzeros; c++) {
         const uint32_t j = point->index[c];
         for (uint64_t e = x->start[j]; e < x->start[j + 1]; e++)
-            sum[row_of(x, j, e)] += entry(x, e) * point->value[c];
+            sum[x->index[e]] += x->value[e] * point->value[c];
     }
 }
 
@@ -191,19 +213,19 @@ static void judge_point(const study *s, rest *r, uint32_t f,
     const strads_share *first = strads_data_share(s->data, 0);
     double loss = 0;
 
+    predict_rows(&r->held, r->held_rows, point, r->sum);
     *right = 0;
     for (uint32_t k = 0; k < first->partitions; k++) {
         const strads_share *share = strads_data_share(s->data, k);
-        double *sum = r->sum + share->rows.begin;
         const uint64_t rows = share->rows.end - share->rows.begin;
-        predict_rows(share, point, sum);
         for (uint64_t i = 0; i < rows; i++) {
             const uint64_t row = share->rows.begin + i;
             const double label = share->label[i];
             if (s->folds.of[row] != f)
                 continue;
             const double count = s->count[row];
-            const double z = sum[i] + (s->offset ? s->offset[row] : 0);
+            const double z =
+                r->sum[r->place[row]] + (s->offset ? s->offset[row] : 0);
             loss += count * twice_the_loss(s, label, z);
             if (s->classes.n > 0 && (z > 0) == (label == s->classes.label[1]))
                 *right += count;

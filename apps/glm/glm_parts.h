@@ -89,7 +89,8 @@ typedef struct glm_path {
     uint32_t n;
     bool given;          /* lambda[] is a list */
     double first, ratio; /* otherwise */
-    double worst;        /* of the gaps of the points reached */
+    double most_explained, least_gain;
+    double worst; /* of the gaps of the points reached */
 } glm_path;
 
 /* Defaults of the Lasso's path and of logistic regression's. */
@@ -104,6 +105,16 @@ typedef struct glm_path {
     STRADS_OPTION(U32, strads_glm_path_options, points, "points", "N",        \
                   "how many lambdas (default: 100)", .min = 1,                \
                   .max = GLM_POINTS_MAX),                                     \
+        STRADS_OPTION(F64, strads_glm_path_options, most_explained,           \
+                      "most-explained", "R",                                  \
+                      "end the path where this share of the deviance is "     \
+                      "explained, 0 to 1 (default: 0, never)",                \
+                      .rare = true, .max = 1),                                \
+        STRADS_OPTION(F64, strads_glm_path_options, least_gain, "least-gain", \
+                      "R",                                                    \
+                      "end it where a point adds less than this share to "    \
+                      "it, 0 to 1 (default: 0, never)",                       \
+                      .rare = true, .max = 1),                                \
         STRADS_OPTION(                                                        \
             F64, strads_glm_path_options, ratio, "ratio", "R",                \
             "the last lambda as a share of the first (default: 0.01)",        \

@@ -12,6 +12,9 @@
 
 #include "glm_parts.h"
 
+/* The first point that may end a path. */
+enum { EARLIEST_END = 5 };
+
 /* ---- lambdas ------------------------------------------------------------- */
 
 strads_err glm_path_check(strads_glm_path_options *o)
@@ -27,6 +30,12 @@ strads_err glm_path_check(strads_glm_path_options *o)
         return strads_fail(STRADS_EINVAL,
                            "ratio is %g; it must be above 0, and at most 1",
                            o->ratio);
+    if (!(o->most_explained >= 0 && o->most_explained <= 1 &&
+          o->least_gain >= 0 && o->least_gain <= 1))
+        return strads_fail(STRADS_EINVAL,
+                           "most-explained is %g and least-gain %g; they must "
+                           "be from 0 to 1",
+                           o->most_explained, o->least_gain);
     if (!(o->first >= 0 && o->first <= DBL_MAX))
         return strads_fail(STRADS_EINVAL,
                            "first is %g; it must be a number from 0 up",
@@ -143,7 +152,9 @@ strads_err glm_path_new(const strads_glm_path_options *o, glm_path **out)
     *path = (glm_path){.points = o->points,
                        .given = o->lambda || (o->lambdas && *o->lambdas),
                        .first = o->first,
-                       .ratio = o->ratio};
+                       .ratio = o->ratio,
+                       .most_explained = o->most_explained,
+                       .least_gain = o->least_gain};
     path->lambda = calloc(GLM_POINTS_MAX, sizeof(double));
     if (!path->lambda)
         err = no_memory();
@@ -316,15 +327,42 @@ static strads_err keep_point(const strads_commit *commit)
     return STRADS_OK;
 }
 
+/* Ends the path at the last point if it fits as well as any later one would.
+ * The rules and their first point are glmnet's. A point that was reached
+ * without a step has the deviance of the one before; the next step's gain is
+ * then that of several points. */
+static void end_early(const glm_state *state)
+{
+    glm_path *path = state->path;
+    const strads_path_point *point = path->point;
+    /* At lambda_max all coefficients with a penalty are 0. */
+    const double null = path->first > 0 ? 2 * state->null : point[0].deviance;
+    uint32_t first = path->n - 2; /* with the deviance of the point before */
+
+    if (path->given || path->n < EARLIEST_END || !(null > 0))
+        return;
+    const strads_path_point *last = &point[path->n - 1];
+    const double gain = (point[first].deviance - last->deviance) / null;
+    while (first > 0 && point[first - 1].deviance == point[first].deviance)
+        first--;
+    const double explained = 1 - last->deviance / null;
+    const double least = path->least_gain * explained;
+    if ((path->most_explained > 0 && explained > path->most_explained) ||
+        (gain != 0 && gain / (path->n - 1 - first) < least))
+        path->points = path->n;
+}
+
 strads_err glm_path_advance(strads_commit *commit)
 {
     glm_state *state = commit->state;
     const glm_path *path = state->path;
 
+    end_early(state); /* a resumed path may be at its end */
     while (!glm_path_is_over(path)) {
         if (!state->watch.stalled && !(state->gap <= commit->tolerance))
             return STRADS_OK;
         const strads_err err = keep_point(commit);
+        end_early(state);
         if (err || glm_path_is_over(path))
             return err;
         glm_begin_lambda(state, path->lambda[path->n]);

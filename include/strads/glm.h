@@ -96,6 +96,11 @@ typedef struct strads_glm_path_options {
                              from 0 up; NULL: none */
     const double *lambda; /* [points] the same from memory; must outlive the
                              run */
+    /* Without such a list, the path ends early, from its fifth point on: at a
+     * point that explains more than this share of the null deviance, and at one
+     * that adds less than this share to what is explained. At most 1; 0: no
+     * early end. Not by columns. */
+    double most_explained, least_gain;
     /* Programs by columns cross-validate the path in the same run; the others
      * do not use these. folds: 2 .. rows; 0: by the file. A file has each row's
      * fold, a number from 1, one a line; NULL: drawn. Neither: no folds. */
