@@ -288,10 +288,10 @@ static double smallest_primal(const glm_state *state)
                       state->weight * pow(ROUNDING * state->unit, 2));
 }
 
-/* What gaps are relative to. At the points of a path it is P of the null model,
- * so that late points, whose P may be small, are as exact in a plot as early
- * ones. Where P may tend to 0 without a minimum, it is P
- * alone: all values below a constant would pass for the minimum. */
+/* What gaps are relative to. At the points of a path it is P of the null model:
+ * late points may have a small P, and need not be more exact in a plot than
+ * early ones. Where P may tend to 0 without a minimum, it is P alone: all values
+ * below a constant would pass for the minimum. */
 static double gap_unit(const glm_state *state)
 {
     if (state->path)
