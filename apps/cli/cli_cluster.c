@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #ifdef STRADS_PMIX
@@ -15,6 +14,7 @@
 #endif
 
 #include "cli.h"
+#include "engine/base/system.h"
 
 /* ---- the environment ----------------------------------------------------- */
 
@@ -216,7 +216,7 @@ strads_err cli_token_make(void)
     char text[2 * sizeof bytes + 1];
     if (getenv("STRADS_TOKEN"))
         return STRADS_OK;
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes) {
+    if (!sti_random_bytes(bytes, sizeof bytes)) {
         return strads_fail(STRADS_EIO, "no random bytes for a token: %s",
                            strerror(errno));
     }

@@ -19,12 +19,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
 #include "cli_cluster.h"
 #include "cli_options.h"
+#include "engine/base/system.h"
 #include "engine/run/checkpoint_files.h"
 
 enum {
@@ -194,7 +198,9 @@ static void catch (int signal)
 static _Noreturn void become(const words *w, int in, int out, int err)
 {
     char **argv = calloc(argz_count(w->text, w->size) + 1, sizeof *argv);
+#ifdef __linux__ /* elsewhere only the end of `in` ends it */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
     (void)dup2(in, STDIN_FILENO);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(err, STDERR_FILENO);
@@ -211,8 +217,7 @@ static strads_err start_process(launch *l, uint32_t k, const words *w)
 {
     int out[2], err[2], guard[2];
     process *p = &l->all[k];
-    if (pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC) ||
-        pipe2(guard, O_CLOEXEC)) {
+    if (!sti_pipe(out) || !sti_pipe(err) || !sti_pipe(guard)) {
         return strads_fail(STRADS_EIO, "no pipe for process %u: %s", k,
                            strerror(errno));
     }

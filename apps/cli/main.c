@@ -254,7 +254,9 @@ static void widen_heap(void)
     if (!block)
         return;
     const size_t part = HUGE_PAGE - (uintptr_t)block % HUGE_PAGE;
+#ifdef MADV_HUGEPAGE
     (void)madvise(block + part, ROOM, MADV_HUGEPAGE);
+#endif
     free(block);
     before = malloc(part - sizeof(size_t));
 }

@@ -1,7 +1,7 @@
 /* Vectors of one register, for files that are compiled for AVX-512, AVX2 or
  * NEON. Loops use these definitions and are written once for all; exp and log
- * are included. Sums, products and quotients are plain C on the compiler's vector
- * types.
+ * are included. Sums, products and quotients are plain C on the compiler's
+ * vector types.
  *
  * exp(-t), t >= 0, by exp(-t) = 2^k exp(g), |g| <= log(2)/2, and a polynomial;
  * log(1 + e), 0 <= e <= 1, by 2 atanh(e / (2 + e)) and its series; an argument

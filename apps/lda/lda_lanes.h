@@ -1,7 +1,7 @@
 /* Sixteen lanes in the registers of a table, and operations on them: two
- * registers with LDA_AVX2, one with LDA_AVX512, otherwise four of the compiler's
- * vector types. The including file defines which. All three form their sums in
- * the same order, to the bit. */
+ * registers with LDA_AVX2, one with LDA_AVX512, otherwise four vectors of the
+ * compiler. The including file defines which. All three form their sums in the
+ * same order, to the bit. */
 #ifndef LDA_LANES_H
 #define LDA_LANES_H
 

@@ -27,8 +27,10 @@ void *lda_array_new(size_t n, size_t size)
     if (bytes < PAGE)
         return aligned_alloc(LINE, bytes);
     void *at = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+#ifdef MADV_HUGEPAGE
     if (at) /* the part beyond a whole page stays on small pages */
         (void)madvise(at, bytes / PAGE * PAGE, MADV_HUGEPAGE);
+#endif
     return at;
 }
 

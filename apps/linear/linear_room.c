@@ -12,8 +12,10 @@ double *linear_room(uint64_t n)
     const uint64_t whole = bytes / to * to + to;
     double *at = aligned_alloc(to, whole);
 
+#ifdef MADV_HUGEPAGE
     if (at && to == PAGE)
         (void)madvise(at, whole, MADV_HUGEPAGE);
+#endif
     return at;
 }
 

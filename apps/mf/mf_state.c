@@ -29,8 +29,10 @@ void *mf_large(uint64_t bytes)
         return aligned_alloc(MF_ALIGN,
                              (bytes + MF_ALIGN) / MF_ALIGN * MF_ALIGN);
     void *x = aligned_alloc(PAGE, whole);
+#ifdef MADV_HUGEPAGE
     if (x)
         (void)madvise(x, whole, MADV_HUGEPAGE); /* small pages work, too */
+#endif
     return x;
 }
 

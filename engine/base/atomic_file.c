@@ -116,11 +116,16 @@ static void free_names(sti_atomic_file *file)
  * none, or if it could not get a name later. */
 static int open_unnamed(const char *path)
 {
+#ifdef O_TMPFILE
     char *folder = access("/proc/self/fd", X_OK) == 0 ? folder_of(path) : NULL;
     const int fd =
         folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     free(folder);
     return fd;
+#else
+    (void)path;
+    return -1;
+#endif
 }
 
 strads_err sti_atomic_file_open(const char *path, sti_atomic_file *file)

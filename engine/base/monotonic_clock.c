@@ -26,7 +26,9 @@ bool sti_monotonic_cond_init(pthread_cond_t *cond)
     pthread_condattr_t attr;
     if (pthread_condattr_init(&attr))
         return false;
+#ifdef __linux__
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+#endif
     const bool made = pthread_cond_init(cond, &attr) == 0;
     (void)pthread_condattr_destroy(&attr);
     return made;
@@ -35,6 +37,10 @@ bool sti_monotonic_cond_init(pthread_cond_t *cond)
 bool sti_monotonic_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
                         uint64_t until)
 {
+#ifndef __linux__ /* the condition waits by the time of day */
+    const uint64_t now = sti_monotonic_now();
+    until = sti_clock_now(CLOCK_REALTIME) + (until > now ? until - now : 0);
+#endif
     const struct timespec at = {.tv_sec = (time_t)(until / SECOND),
                                 .tv_nsec = (long)(until % SECOND)};
     return pthread_cond_timedwait(cond, lock, &at) == 0;

@@ -47,8 +47,10 @@ static void *map_aligned(size_t bytes)
         munmap(at, head);
     if (tail > 0)
         munmap(at + head + bytes, tail);
-    /* Advice only: without huge pages everything works, a little slower. */
+        /* Advice only: without huge pages everything works, a little slower. */
+#ifdef MADV_HUGEPAGE
     (void)madvise(at + head, bytes, MADV_HUGEPAGE);
+#endif
     return at + head;
 }
 
@@ -77,11 +79,13 @@ void sti_big_free(void *array, size_t bytes)
 
 void *sti_big_grow(void *array, size_t old, size_t bytes)
 {
+#ifdef MREMAP_MAYMOVE
     if (array != NULL && old >= MAPPED_FROM) {
         void *moved =
             mremap(array, mapped_size(old), mapped_size(bytes), MREMAP_MAYMOVE);
         return moved == MAP_FAILED ? NULL : moved;
     }
+#endif
     void *fresh = sti_big_alloc(bytes);
     if (fresh == NULL)
         return NULL;

@@ -9,7 +9,6 @@
 #ifndef STI_DATA_PACK_FORMAT_H
 #define STI_DATA_PACK_FORMAT_H
 
-#include <endian.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/base/byte_order.h"
 #include "engine/data/unpack.h"
 #include "strads/data.h"
 #include "strads/pack.h"

@@ -198,6 +198,7 @@ static void free_reader(strads_pack_reader *r)
  * cannot do that, or another file has the name now. */
 static int open_direct(const strads_pack *p)
 {
+#ifdef O_DIRECT
     struct stat now;
     const int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_DIRECT);
     if (fd >= 0 && fstat(fd, &now) == 0 && now.st_ino == p->seen.st_ino &&
@@ -205,6 +206,9 @@ static int open_direct(const strads_pack *p)
         return fd;
     if (fd >= 0)
         (void)close(fd);
+#else
+    (void)p;
+#endif
     return -1;
 }
 

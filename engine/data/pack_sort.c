@@ -337,9 +337,12 @@ static char *scratch_folder(const packing *k)
 static int open_unnamed(const char *folder)
 {
     char name[4096];
-    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd;
+#ifdef O_TMPFILE
+    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
         return fd;
+#endif
     (void)snprintf(name, sizeof name, "%s/strads-pack-XXXXXX", folder);
     fd = mkostemp(name, O_CLOEXEC);
     if (fd >= 0)

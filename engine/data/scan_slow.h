@@ -3,11 +3,11 @@
 #ifndef SCAN_SLOW_H
 #define SCAN_SLOW_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "engine/base/byte_order.h"
 #include "engine/data/scan.h"
 
 /* Progress within a column. Several sums keep the rounding of a long column

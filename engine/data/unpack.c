@@ -1,10 +1,10 @@
 /* The portable decoder of row gaps, and the choice among all of them. */
 #include "engine/data/unpack.h"
 
-#include <endian.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "engine/base/byte_order.h"
 #include "strads/version.h"
 
 uint64_t sti_unpack_portable(const uint8_t *codes, uint64_t n, unsigned bits,

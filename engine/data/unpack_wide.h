@@ -1,8 +1,8 @@
 /* The decoder of row gaps for vectors of 32 or 64 bytes, compiled once for
  * AVX2, AVX-512 and NEON. A vector is two or four quarters of 16 bytes, with
- * NEON two registers; a quarter takes four codes, which span at most 4 + 3 x 25 + 25 bits of it. A
- * byte shuffle brings each code into a lane of its own, a shift and a mask
- * leave the code, and a prefix sum makes rows of gaps. */
+ * NEON two registers. A quarter takes four codes, which span at most 4 + 3 x 25
+ * + 25 bits of it. A byte shuffle brings each code into a lane of its own, a
+ * shift and a mask leave the code, and a prefix sum makes rows of gaps. */
 #ifndef UNPACK_WIDE_H
 #define UNPACK_WIDE_H
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -713,7 +712,7 @@ static bool accept_one(sti_net *net, int listener)
     sti_stream *stream = NULL;
     char host[STI_HOST_MAX + 1], text[STI_TEXT_MAX];
     unsigned port;
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    int fd = sti_accept(listener);
     if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
         return true;
     if (fd < 0) {
@@ -755,12 +754,11 @@ static bool wait_for_work(sti_net *net, int listener, uint64_t until)
 {
     const uint64_t now = sti_monotonic_now();
     const uint64_t ms = until > now ? (until - now) / 1000000 + 1 : 0;
-    uint64_t rings;
-    struct pollfd at[2] = {{.fd = net->bell, .events = POLLIN},
+    struct pollfd at[2] = {{.fd = net->bell.ends[0], .events = POLLIN},
                            {.fd = listener, .events = POLLIN}};
     (void)poll(at, 2, (int)ms); /* ignores a descriptor of -1 */
-    if (at[0].revents && read(net->bell, &rings, sizeof rings) < 0)
-        return false;
+    if (at[0].revents)
+        sti_bell_silence(&net->bell);
     return listener >= 0 && at[1].revents;
 }
 
@@ -795,9 +793,7 @@ static void *run_housekeeper(void *arg)
 
 void sti_net_ring(sti_net *net)
 {
-    const uint64_t one = 1;
-    if (write(net->bell, &one, sizeof one) != (ssize_t)sizeof one)
-        return; /* the counter is at its maximum: the thread wakes anyway */
+    sti_bell_ring(&net->bell);
 }
 
 /* ---- the net ----------------------------------------------------------- */
@@ -842,8 +838,7 @@ static void net_free(sti_net *net)
         (void)pthread_join(net->housekeeper, NULL);
     }
     stop_listening(net);
-    if (net->bell >= 0)
-        (void)close(net->bell);
+    sti_bell_close(&net->bell);
     (void)pthread_cond_destroy(&net->reaped);
     (void)pthread_mutex_destroy(&net->lock);
     sti_tls_context_free(net->tls);
@@ -905,8 +900,7 @@ strads_err sti_net_open(const sti_net_options *options, sti_net **out)
     (void)pthread_mutex_init(&net->lock, NULL);
     (void)pthread_cond_init(&net->reaped, NULL);
     net->slots = calloc(STI_LINKS_MAX, sizeof *net->slots);
-    net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (net->slots == NULL || net->bell < 0)
+    if (!sti_bell_open(&net->bell) || net->slots == NULL)
         err = strads_fail(STRADS_ENOMEM, "no memory for a net");
     if (err == STRADS_OK)
         err = sti_tls_context_new(&net->trust, &net->tls);

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
+#include "engine/base/system.h"
 #include "engine/net/link.h"
 #include "engine/net/stream.h"
 #include "engine/net/tls.h"
@@ -112,7 +113,7 @@ struct sti_net {
     sti_tls_context *tls; /* NULL: no certificates and no token */
     char url[STI_URL_MAX + 1];
     sti_url listens_at;
-    int bell; /* an eventfd that wakes the housekeeping thread; -1: none */
+    sti_bell bell; /* wakes the housekeeping thread */
     pthread_t housekeeper;
     bool has_housekeeper;
 

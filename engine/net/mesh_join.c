@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "engine/base/monotonic_clock.h"
 #include "engine/base/stop_flag.h"
+#include "engine/base/system.h"
 
 enum { REDIAL_NS = 50000000 /* from an eviction to the next connection */ };
 
@@ -305,8 +305,7 @@ static void part_early(sti_mesh *mesh, const sti_arrival *a, uint32_t *joined,
 static strads_err draw_run(sti_mesh *mesh)
 {
     while (mesh->run_id == 0)
-        if (getrandom(&mesh->run_id, sizeof mesh->run_id, 0) !=
-            (ssize_t)sizeof mesh->run_id)
+        if (!sti_random_bytes(&mesh->run_id, sizeof mesh->run_id))
             return strads_fail(STRADS_EIO, "no number for the run: %s",
                                strerror(errno));
     return STRADS_OK;

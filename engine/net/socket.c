@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "engine/base/system.h"
+
 enum {
     BACKLOG = 4096,   /* the kernel lowers it to net.core.somaxconn */
     WEB_HOST_MAX = 96 /* host and port of ws:// and wss:// */
@@ -247,7 +249,7 @@ static struct sockaddr_un path_address(const sti_url *url)
 
 static int new_socket(int family, int *fd)
 {
-    *fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    *fd = sti_socket(family);
     return *fd < 0 ? errno : 0;
 }
 

@@ -18,12 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/base/monotonic_clock.h"
+#include "engine/base/system.h"
 #include "engine/net/socket.h"
 
 static const uint64_t SECOND = 1000000000;
@@ -60,7 +59,8 @@ struct sti_watch {
     char host[STI_URL_MAX + 1], own_name[HOST_SIZE];
     char url[2 * STI_URL_MAX + STI_TOKEN_MAX + 64];
     bool local;
-    int listener, wake;
+    int listener;
+    sti_bell wake; /* wakes the thread */
     pthread_t thread;
     bool started;
     client *clients[STI_WATCH_CLIENTS]; /* owned by the server's thread */
@@ -109,9 +109,7 @@ static void thin_locked(sti_watch *w)
 
 static void wake_thread(sti_watch *w)
 {
-    const uint64_t one = 1;
-    const ssize_t written = write(w->wake, &one, sizeof one);
-    (void)written; /* full: a wakeup is pending */
+    sti_bell_ring(&w->wake);
 }
 
 void sti_watch_publish(sti_watch *w, const char *text, size_t size,
@@ -563,10 +561,10 @@ static void evict_client(sti_watch *w, const char *host)
 static void accept_client(sti_watch *w)
 {
     unsigned port;
-    const int fd =
-        accept4(w->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = sti_accept(w->listener);
     if (fd < 0)
         return;
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     client *c = calloc(1, sizeof *c);
     if (!c) {
         refuse_request(fd);
@@ -606,7 +604,7 @@ static void *serve_clients(void *arg)
     for (;;) {
         struct pollfd poll_on[2 + STI_WATCH_CLIENTS] = {{.fd = w->listener,
                                                          .events = POLLIN},
-                                                        {.fd = w->wake,
+                                                        {.fd = w->wake.ends[0],
                                                          .events = POLLIN}};
         const uint32_t n = w->n_clients;
         for (uint32_t k = 0; k < n; k++) {
@@ -620,9 +618,7 @@ static void *serve_clients(void *arg)
         /* With clients, wake once a second to check deadlines; without, sleep
          * until one connects. */
         (void)poll(poll_on, 2 + n, ends != UINT64_MAX ? 10 : n > 0 ? 1000 : -1);
-        uint64_t roused;
-        const ssize_t got = read(w->wake, &roused, sizeof roused);
-        (void)got;
+        sti_bell_silence(&w->wake);
         pthread_mutex_lock(&w->lock);
         if (w->closing && ends == UINT64_MAX)
             ends = sti_monotonic_in(SECOND);
@@ -656,7 +652,7 @@ static void *serve_clients(void *arg)
 static strads_err draw_token(sti_watch *w)
 {
     unsigned char drawn[16];
-    if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+    if (!sti_random_bytes(drawn, sizeof drawn))
         return strads_fail(STRADS_EIO,
                            "--http: no random bytes for a token: "
                            "%s",
@@ -707,10 +703,10 @@ strads_err sti_watch_open(const sti_watch_options *options, sti_watch **out)
     w->listener = -1;
     w->stride = 1;
     pthread_mutex_init(&w->lock, NULL);
-    w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     strads_err err =
-        w->wake < 0 ? strads_fail(STRADS_EIO, "no file descriptor for --http")
-                    : draw_token(w);
+        !sti_bell_open(&w->wake)
+            ? strads_fail(STRADS_EIO, "no file descriptor for --http")
+            : draw_token(w);
     if (!err)
         err = listen_at(w);
     if (!err && pthread_create(&w->thread, NULL, serve_clients, w) != 0)
@@ -741,8 +737,7 @@ void sti_watch_close(sti_watch *w)
     }
     if (w->listener >= 0)
         (void)close(w->listener);
-    if (w->wake >= 0)
-        (void)close(w->wake);
+    sti_bell_close(&w->wake);
     for (size_t k = 0; k < w->n_lines; k++)
         free(w->lines[k].text);
     free(w->metrics);

@@ -28,10 +28,10 @@ typedef enum strads_kernel_level {
 
 /* Returns the instruction set that programs use: the best of this processor, or
  * a lower one that the environment variable STRADS_KERNELS names (portable,
- * avx2, avx512 or neon). The portable kernels do the same
- * operations on all processors. A run fails with STRADS_EINVAL if the variable has another
- * value or names a set that the processor lacks. Constant during the life of
- * the process. Any thread. */
+ * avx2, avx512 or neon). The portable kernels do the same operations on all
+ * processors. A run fails with STRADS_EINVAL if the variable has another value
+ * or names a set that the processor lacks. Constant during the life of the
+ * process. Any thread. */
 STRADS_API strads_kernel_level strads_kernels(void);
 
 #ifdef __cplusplus
