@@ -11,6 +11,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow)
+# Constants of code are enumerators here, also in sums with real numbers.
+if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wno-enum-float-conversion)
+endif()
 add_compile_definitions(_GNU_SOURCE)
 # Other processors than x86-64 fuse a * b + c by default. Without it, their results
 # have the bits of x86-64 with STRADS_KERNELS=portable.
