@@ -28,33 +28,6 @@ def corpora(place, quick):
     return found + [("synthetic", made)]
 
 
-def read_corpus(path, place):
-    """documents, words, and the entries' document, word and count."""
-    plain = m.unpack(path, place)
-    if not plain.endswith(".ldac"):
-        with open(plain) as f:
-            documents, words, _ = (int(f.readline()) for _ in range(3))
-            flat = np.fromfile(f, dtype=np.int64, sep=" ").reshape(-1, 3)
-        return documents, words, flat[:, 0] - 1, flat[:, 1] - 1, flat[:, 2]
-    document, word, count = [], [], []
-    with open(plain) as f:
-        for d, line in enumerate(f):
-            pairs = np.array(line.replace(":", " ").split()[1:], dtype=np.int64)
-            document.append(np.full(len(pairs) // 2, d))
-            word.append(pairs[::2])
-            count.append(pairs[1::2])
-    words = max(int(w.max()) for w in word if len(w)) + 1
-    return (len(word), words, np.concatenate(document), np.concatenate(word),
-            np.concatenate(count))
-
-
-def write_docword(path, documents, words, document, word, count):
-    with open(path, "w") as f:
-        f.write("%d\n%d\n%d\n" % (documents, words, len(word)))
-        np.savetxt(f, np.column_stack([document + 1, word + 1, count]),
-                   fmt="%d")
-
-
 # ---- speed and memory -------------------------------------------------------
 
 def strads_speed(place, path, topics, workers, sweeps):
@@ -246,13 +219,13 @@ def peers(place, options):
                                              "docword.msdocs.txt")
     path = real or m.find("docword.sotu-tiny.txt")
     topics, most = (100, 12000) if real else (20, 1360)
-    documents, words, document, word, count = read_corpus(path, place)
+    documents, words, document, word, count = m.read_corpus(path, place)
     cut = min(documents, most) * 9 // 10
     here = document < cut
     there = (document >= cut) & (document < most)
     held = (document[there] - cut, word[there], count[there])
     training = os.path.join(place, "training.txt")
-    write_docword(training, cut, words, document[here], word[here],
+    m.write_docword(training, cut, words, document[here], word[here],
                   count[here])
     tokens = int(count[here].sum())
     print("\npeers: %d documents, %d tokens, K = %d; held-out perplexity by "

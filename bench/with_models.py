@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
+
 STRADS = os.environ["STRADS_BIN"]
 PROGRAMS = os.path.join(os.environ["STRADS_BUILD"], "bench")
 DATA = os.environ["STRADS_DATA"]
@@ -53,6 +55,33 @@ def unpack(path, place):
         with gzip.open(path, "rb") as a, open(plain, "wb") as b:
             shutil.copyfileobj(a, b)
     return plain
+
+
+def read_corpus(path, place):
+    """documents, words, and the entries' document, word and count."""
+    plain = unpack(path, place)
+    if not plain.endswith(".ldac"):
+        with open(plain) as f:
+            documents, words, _ = (int(f.readline()) for _ in range(3))
+            flat = np.fromfile(f, dtype=np.int64, sep=" ").reshape(-1, 3)
+        return documents, words, flat[:, 0] - 1, flat[:, 1] - 1, flat[:, 2]
+    document, word, count = [], [], []
+    with open(plain) as f:
+        for d, line in enumerate(f):
+            pairs = np.array(line.replace(":", " ").split()[1:], dtype=np.int64)
+            document.append(np.full(len(pairs) // 2, d))
+            word.append(pairs[::2])
+            count.append(pairs[1::2])
+    words = max(int(w.max()) for w in word if len(w)) + 1
+    return (len(word), words, np.concatenate(document), np.concatenate(word),
+            np.concatenate(count))
+
+
+def write_docword(path, documents, words, document, word, count):
+    with open(path, "w") as f:
+        f.write("%d\n%d\n%d\n" % (documents, words, len(word)))
+        np.savetxt(f, np.column_stack([document + 1, word + 1, count]),
+                   fmt="%d")
 
 
 # A process inherits the peak memory of its parent, and these programs hold whole

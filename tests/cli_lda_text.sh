@@ -117,8 +117,61 @@ printf '1984\nbook by orwell\n' >number.txt
 gives 0 lda train number.txt --topics 2 --sweeps 2 --quiet --model n.json
 printf '1984\n1985\n' >numbers.txt
 refuses 2 "--kind text" lda train numbers.txt --topics 2
+refuses 2 "has no words" lda train numbers.txt --topics 2 --kind text --quiet
+printf '1984\n1985\nyear\n' >numbers.txt
 gives 0 lda train numbers.txt --topics 2 --sweeps 2 --quiet --kind text \
     --model n.json
+tr -d ' \n' <n.json | grep -q '"vocabulary":\["year"\]' ||
+    fail "numbers are words: $(cat n.json)"
+
+# Stop words and words in few or most documents, by default of text alone. Each
+# line has function words of one language, and words of its own.
+speak() { # LANGUAGE WORDS...: 1,200 documents; every third one is of ships
+    language=$1
+    shift
+    seq 1200 | awk -v words="$*" -v name="$language" 'BEGIN {
+        n = split(words, w, " ")
+    } {
+        line = "always" name
+        for (k = 0; k < 4; k++) line = line " " w[($1 * 7 + k * 3) % n + 1]
+        topic = $1 % 3 ? "coal iron" : "sail ship"
+        print line, topic, ($1 == 5 ? "onceonly" : ""), 1000 + $1
+    }' >"$language.text"
+}
+speak en the of and with from this which have been "don'"t
+speak de der die und nicht mit auch eine wurde durch
+speak fr les dans pour avec cette sont mais vous
+speak es los para como pero esta entre sobre muy
+speak it della che non sono anche più questo degli
+speak pt não uma para com mais pelo também isso
+speak nl het van een niet zijn voor maar ook
+speak ru что как это было если только когда уже
+for language in en de fr es it pt nl ru; do
+    gives 0 lda train $language.text --topics 2 --sweeps 2 --model said.json
+    says err "left out: stop words ($language), words in more than 50 % of them"
+    tr -d ' \n' <said.json | grep -o '"vocabulary":.*' >names
+    for word in sail ship onceonly; do
+        grep -q "\"$word\"" names || fail "$language: lost $word"
+    done
+    grep -q "\"always\|coal\|[0-9]" names && fail "$language: $(cat names)"
+    same "$(tr -cd , <names | wc -c)" 2 "$language: commas between words"
+    gives 0 lda train $language.text --topics 2 --sweeps 2 --model all.json \
+        --stop-words none --min-df 1 --max-df 1
+    grep -q "left out:" err && fail "$language: $(cat err)"
+    grep -q "\"always$language\"" all.json || fail "$language: lost always"
+    gives 0 lda train $language.text --topics 2 --sweeps 2 --max-df 1 \
+        --stop-words $language --min-df 2 --model own.json
+    says err "stop words ($language), words in fewer than 2 documents"
+    grep -q '"onceonly"' own.json && fail "$language: kept a rare word"
+done
+# Below 1,000 words, and with a vocabulary, no word is dropped.
+head -40 en.text >short.text
+gives 0 lda train short.text --topics 2 --sweeps 2 --model short.json
+grep -q "left out:" err && fail "$(cat err)"
+grep -q '"the"' short.json || fail "a short text lost a word"
+printf 'the\nship\nsail\n' >three.names
+gives 0 lda train en.text --topics 2 --sweeps 2 --vocab three.names --model v.json
+grep -q "left out:" err && fail "$(cat err)"
 {
     printf 'caf\351\n'
     tail -n +2 "$vocab"

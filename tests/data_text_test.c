@@ -121,7 +121,11 @@ Test(data_text, words_are_of_any_script)
          "\u00abin\u00bb "
          "\u2022 bullet\u00a0no\u3000wide\u3001\u5927\u3002\u00bfque?",
          "quoted words dash wait in bullet no wide \u5927 que"},
-        {"don't don\u2019t DON\u2019T", "don"},
+        /* contractions, abbreviations and names of languages are whole */
+        {"don't don\u2019t DON\u2019T dont' 'tis it's we've they'll rock'n I'd",
+         "don't dont tis it we've they'll rock i'd"},
+        {"the U.S. and U.S.A., e.g. C++, c# and F#m a.bc End.X x.",
+         "the u.s. and u.s.a. e.g. c++ c# bc end"},
         {"\U0001f600\U0001f600 ok\u2764\ufe0f 10\u20ac x\u00b2y "
          "zero\u200bwidth",
          "ok 10 zero width"},
@@ -130,7 +134,7 @@ Test(data_text, words_are_of_any_script)
         /* Windows-1252, alone and between UTF-8 */
         {"caf\xe9 CAF\xc9 \x93quote\x94 \x8atr \xe2\x82 caf\u00e9",
          "caf\u00e9 quote \u0161tr"},
-        {"snake_case _x under", "snake_case _x under"},
+        {"snake_case _x under ___ _am_ __init__", "snake_case under am init"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
         check_words(cases[k].text, strlen(cases[k].text), cases[k].words);
@@ -205,6 +209,38 @@ Test(data_text, leaves_stop_words_and_rare_words_out)
     cr_assert_eq(count(data, 2, "life"), 0);
     strads_data_free(data);
     strads_names_free(stop);
+}
+
+/* Rules that depend on the number of documents; the same on both sides of each
+ * limit. */
+Test(data_text, rare_and_frequent_words_are_dropped_by_the_size_of_the_text)
+{
+    static const uint32_t sizes[] = {999, 1000, 1999, 2000, 5000, 7000};
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        const uint32_t n = sizes[k];
+        char *text = calloc(n, 40), *p = text;
+        cr_assert_not_null(text);
+        for (uint32_t d = 0; d < n; d++) {
+            const char *twice = d < 2 ? " twice" : "";
+            const char *six = d < 6 ? " sixfold" : "";
+            p += sprintf(p, "plentiful %u%s%s\n", d, twice, six);
+        }
+        strads_data *data =
+            read_text(oracle_text("sizes.txt", text),
+                      (strads_data_options){.trim_words = true,
+                                            .stop_language = "auto"});
+        const strads_word_rules rules = strads_data_word_rules(data);
+        const uint32_t least = n / 1000 < 5 ? n / 1000 : 5;
+        cr_assert_eq(rules.min_df, least);
+        cr_assert_eq(rules.max_df, n < 1000 ? 0 : .5);
+        cr_assert_null(rules.stop_language);
+        cr_assert_eq(count(data, 0, "plentiful"), n < 1000);
+        cr_assert_eq(count(data, 0, "sixfold"), 1);
+        cr_assert_eq(count(data, 0, "twice"), least <= 2);
+        cr_assert_eq(count(data, 7, "7"), 0);
+        strads_data_free(data);
+        free(text);
+    }
 }
 
 Test(data_text, with_a_given_vocabulary_leaves_other_words_out)

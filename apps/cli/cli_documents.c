@@ -14,24 +14,62 @@
 
 /* ---- words to train on --------------------------------------------------- */
 
+static strads_err use_stop_words(cli_words *w, strads_data_options *options)
+{
+    static const char *const known[] = {"auto", "de", "en", "es", "fr",
+                                        "it",   "nl", "pt", "ru"};
+    const char *wanted = w->stop ? w->stop : w->vocab ? "none" : "auto";
+    if (strcmp(wanted, "none") == 0)
+        return STRADS_OK;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strcmp(wanted, known[k]) == 0)
+            options->stop_language = known[k];
+    if (options->stop_language)
+        return STRADS_OK;
+    CLI_TRY(strads_names_read_words(w->stop, &w->stop_names));
+    options->stop_words = w->stop_names;
+    return STRADS_OK;
+}
+
 strads_err cli_words_use(cli_words *w, strads_data_options *options)
 {
     options->kind = cli_data_kind(w->kind, options->kind);
-    if (w->stop) {
-        CLI_TRY(strads_names_read_words(w->stop, &w->stop_names));
-        options->stop_words = w->stop_names;
-    }
+    CLI_TRY(use_stop_words(w, options));
     if (w->vocab) {
         CLI_TRY(strads_names_read(w->vocab, &w->vocab_names));
         options->col_names = w->vocab_names;
     }
-    if (w->min_df)
-        options->min_df = w->min_df;
+    options->min_df = w->min_df;
+    options->trim_words = !w->vocab;
     options->max_df = w->max_df;
     options->text_column = w->column;
     if (w->column && !w->kind)
         options->kind = STRADS_KIND_TEXT;
     return STRADS_OK;
+}
+
+void cli_words_tell(const strads_data *data, bool quiet)
+{
+    const strads_word_rules rules = strads_data_word_rules(data);
+    char stop[40] = "", rare[60] = "", frequent[60] = "";
+    if (rules.stop_language) {
+        (void)snprintf(stop, sizeof stop, "stop words (%s)",
+                       rules.stop_language);
+    }
+    if (rules.min_df > 1) {
+        (void)snprintf(rare, sizeof rare,
+                       "%swords in fewer than %" PRIu32 " documents",
+                       *stop ? ", " : "", rules.min_df);
+    }
+    if (rules.max_df > 0 && rules.max_df < 1) {
+        (void)snprintf(frequent, sizeof frequent,
+                       "%swords in more than %g %% of them",
+                       *stop || *rare ? ", " : "", 100 * rules.max_df);
+    }
+    if (*stop || *rare || *frequent) {
+        cli_say(quiet, "left out: %s%s%s (--stop-words, --min-df, --max-df)",
+                stop, rare, frequent);
+    }
 }
 
 /* Adds names; `path` is the file that has them. */

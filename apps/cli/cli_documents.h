@@ -22,26 +22,31 @@ typedef struct cli_words {
 
 /* Rows of a table of options, for a struct `type` that has a cli_words as
  * `member`. */
-#define CLI_WORDS_OPTIONS(type, member)                                        \
-    CLI_TEXT(type, member.stop, "stop-words", "FILE",                          \
-             "text: words to leave out, one a line (none)"),                   \
-        STRADS_OPTION(U32, type, member.min_df, "min-df", "N",                 \
-                      "text: leave out words in fewer documents (default: 1)", \
-                      .rare = true, .min = 1, .max = 4e9),                     \
-        STRADS_OPTION(                                                         \
-            F64, type, member.max_df, "max-df", "SHARE",                       \
-            "text: and words in more than this share (default: none)",         \
-            .rare = true, .min = 1e-9, .max = 1 - 1e-9),                       \
-        CLI_TEXT(type, member.column, "text-column", "NAME",                   \
-                 "text: a table's column with a document a row"),              \
-        CLI_TEXT(type, member.vocab, "vocab", "FILE",                          \
-                 "the words' names, one a line; text: these words alone"),     \
-        CLI_CHOICE(type, member.kind, "kind", "KIND",                          \
-                   "corpus, text, documents (by the first line)",              \
+#define CLI_WORDS_OPTIONS(type, member)                                       \
+    CLI_TEXT(                                                                 \
+        type, member.stop, "stop-words", "WHICH",                             \
+        "text: words to leave out: auto (default), none, a FILE, de, en, "    \
+        "es, fr, it, nl, pt, ru"),                                            \
+        STRADS_OPTION(U32, type, member.min_df, "min-df", "N",                \
+                      "text: leave out words in fewer documents (default: a " \
+                      "thousandth, at most 5)",                               \
+                      .rare = true, .min = 1, .max = 4e9),                    \
+        STRADS_OPTION(                                                        \
+            F64, type, member.max_df, "max-df", "SHARE",                      \
+            "text: and words in more than this share (default: 0.5 of 1000 "  \
+            "documents or more)",                                             \
+            .rare = true, .min = 1e-9, .max = 1),                             \
+        CLI_TEXT(type, member.column, "text-column", "NAME",                  \
+                 "text: a table's column with a document a row"),             \
+        CLI_TEXT(type, member.vocab, "vocab", "FILE",                         \
+                 "the words' names, one a line; text: these words alone"),    \
+        CLI_CHOICE(type, member.kind, "kind", "KIND",                         \
+                   "corpus, text, documents (by the first line)",             \
                    "documents|corpus|text")
 
-/* Reads the files and sets the options for reading data; options that were not
- * given stay unchanged. STRADS_EINVAL, and errors of strads_names_read. */
+/* Reads the files and sets the options for reading data. Without a vocabulary,
+ * words of text that say little are left out by default. STRADS_EINVAL, and
+ * errors of strads_names_read. */
 strads_err cli_words_use(cli_words *words, strads_data_options *options);
 
 /* Call after cli_words_use to train `old` further. Its words keep their numbers
@@ -51,6 +56,9 @@ strads_err cli_words_use(cli_words *words, strads_data_options *options);
  * STRADS_EMISMATCH, and errors of strads_data_read. */
 strads_err cli_words_extend(cli_words *words, const strads_lda_model *old,
                             const char *path, strads_data_options *options);
+
+/* Reports which words of a text were left out. */
+void cli_words_tell(const strads_data *data, bool quiet);
 
 /* Copies the names of the data's words, which come from the file `path`. If the
  * data has no names, copies those of `old` (NULL: none). *out is NULL if there

@@ -132,6 +132,7 @@ static void tell_ending(const cli_trained *trained)
 static strads_err finish_lda(void *state, const cli_trained *trained)
 {
     const lda_files *f = state;
+    cli_words_tell(trained->data, trained->quiet);
     tell_words(f, trained);
     tell_ending(trained);
     return f->assignments

@@ -41,6 +41,12 @@ static double entropy_term(double p)
     return p > 0 ? -p * log(p) : 0;
 }
 
+/* The mean over samples of a sum of counts. */
+static double mean_tokens(const strads_lda_model *m, uint64_t sum)
+{
+    return (double)sum * ((double)m->tokens / strads_lda_mass(m));
+}
+
 static uint64_t count_of(const strads_lda_model *m, uint64_t word)
 {
     uint64_t n = 0;
@@ -66,8 +72,8 @@ static void choose_topics(map *p)
     for (uint32_t k = 0; k < p->n; k++) {
         p->place[p->topic[k]] = k;
         p->all[k] = (double)p->model->total[p->topic[k]] +
-                    (double)p->model->words * p->model->beta;
-        p->none[k] = p->model->beta / p->all[k];
+                    (double)p->model->words * strads_lda_beta(p->model);
+        p->none[k] = strads_lda_beta(p->model) / p->all[k];
     }
 }
 
@@ -81,7 +87,7 @@ static void add_word(map *p, uint64_t word, double *phi, bool *has)
     for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
         const uint32_t a = p->place[m->topic[i]];
         if (a < p->n) {
-            phi[a] = (m->count[i] + m->beta) / p->all[a];
+            phi[a] = (m->count[i] + strads_lda_beta(m)) / p->all[a];
             has[a] = true;
         }
     }
@@ -220,11 +226,11 @@ static void put_word(const map *p, uint32_t word, cli_json *j)
     char buffer[CLI_NAME_SIZE];
     cli_json_open(j, NULL, '[');
     cli_json_string(j, NULL, cli_name(m->names, word, 0, buffer));
-    cli_json_count(j, NULL, count_of(m, word));
+    cli_json_number(j, NULL, mean_tokens(m, count_of(m, word)));
     for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
         if (p->place[m->topic[i]] < p->n) {
             cli_json_count(j, NULL, p->place[m->topic[i]]);
-            cli_json_count(j, NULL, m->count[i]);
+            cli_json_number(j, NULL, mean_tokens(m, m->count[i]));
         }
     }
     cli_json_close(j, ']');
@@ -257,7 +263,7 @@ static strads_err put_data(const map *p, FILE *out)
     for (uint32_t a = 0; a < p->n; a++) {
         cli_json_open(&j, NULL, '[');
         cli_json_count(&j, NULL, p->topic[a]);
-        cli_json_count(&j, NULL, m->total[p->topic[a]]);
+        cli_json_number(&j, NULL, mean_tokens(m, m->total[p->topic[a]]));
         cli_json_number(&j, NULL, p->x[a]);
         cli_json_number(&j, NULL, p->y[a]);
         cli_json_close(&j, ']');

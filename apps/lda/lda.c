@@ -25,8 +25,7 @@ const strads_option lda_option_table[] = {
                   "prior of a topic's words (0: learned)", .min = 0,
                   .max = 1e6),
     STRADS_OPTION(U32, strads_lda_options, sweeps, "sweeps", "N",
-                  "draws of every token (0: until the likelihood is flat, at "
-                  "most 1000)",
+                  "draws of every token (0: until the likelihood is flat)",
                   .min = 0, .max = 1e9),
     STRADS_OPTION(U32, strads_lda_options, samples, "samples", "N",
                   "sweeps that the model averages (default: 10)", .min = 1,
@@ -35,8 +34,7 @@ const strads_option lda_option_table[] = {
                   "sweeps from report to report (default: 1)", .min = 1,
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, fit_alpha, "fit-alpha", "HOW",
-                  "learn it: no, symmetric or asymmetric (default: "
-                  "asymmetric; no with --alpha)",
+                  "no, symmetric, asymmetric (default; no with --alpha)",
                   .choices = "no|symmetric|asymmetric"),
     STRADS_OPTION(BOOL, strads_lda_options, fit_beta, "fit-beta", NULL,
                   "learn beta even with --beta, from there (default: no)"),

@@ -161,29 +161,29 @@ bool lda_is_evaluated(const strads_lda_options *options, const lda_prior *prior,
 }
 
 /* Ends the run if the mean log-likelihood of a window of sweeps has not risen
- * by RISE nats per token above the best earlier one for PATIENCE windows.
- * Samples follow the last window. */
+ * by RISE nats per token within PATIENCE windows. Samples follow the last
+ * window. Small corpora stay on a plateau for a while, so the first LEAST
+ * sweeps do not end a run. */
 static void find_end(lda_prior *prior, const strads_lda_options *options,
                      double log_likelihood)
 {
-    enum { WINDOW = 10, PATIENCE = 2 };
-    static const double RISE = 5e-3;
+    enum { WINDOW = 10, PATIENCE = 5, LEAST = 200 };
+    static const double RISE = .02;
     const uint64_t tail = (uint64_t)LDA_SAMPLE_SWEEPS * lda_samples(options);
+    const uint64_t most =
+        STRADS_LDA_SWEEPS > tail ? STRADS_LDA_SWEEPS - tail : 0;
 
     prior->sum += log_likelihood;
     prior->reports++;
-    if (prior->sweep >= STRADS_LDA_SWEEPS - tail) {
-        prior->last = prior->sweep + tail;
-        return;
-    }
     if (prior->sweep / WINDOW == (prior->sweep - options->evaluate) / WINDOW)
         return;
     const double mean = prior->sum / prior->reports;
-    prior->stale = mean < prior->best + RISE ? prior->stale + 1 : 0;
-    prior->best = fmax(prior->best, mean);
+    const bool rises = mean >= prior->best + RISE;
     prior->sum = prior->reports = 0;
-    prior->flat = prior->stale == PATIENCE;
-    if (prior->flat)
+    prior->stale = rises ? 0 : prior->stale + 1;
+    prior->best = rises ? mean : prior->best;
+    prior->flat = prior->stale >= PATIENCE && prior->sweep >= LEAST;
+    if (prior->flat || prior->sweep >= most)
         prior->last = prior->sweep + tail;
 }
 
@@ -223,8 +223,8 @@ void lda_prior_learn(lda_prior *prior, const strads_lda_options *options,
  *
  * (Griffiths and Steyvers 2004, equations 2 and 3). */
 
-/* Adds one count of a document; if the priors are equal, psi is summed under
- * topic 0. */
+/* Adds one count of a document. If the priors are equal, a table has both
+ * sums; otherwise small counts of a topic are only counted. */
 static void sum_document_count(const lda_local *l, bool even, bool learns,
                                uint32_t k, uint32_t n, double *sums)
 {
@@ -235,9 +235,34 @@ static void sum_document_count(const lda_local *l, bool even, bool learns,
         sums[LDA_PSI_TOPICS + k] += learns ? lda_rise_psi(&l->even, n) : 0;
         return;
     }
+    if (n < LDA_SMALL_COUNTS) {
+        l->small_counts[(size_t)k * LDA_SMALL_COUNTS + n]++;
+        return;
+    }
     sums[LDA_LOG_DOCUMENTS] += lda_log_gamma(alpha + n) - lda_log_gamma(alpha);
     if (learns)
         sums[LDA_PSI_TOPICS + k] += lda_digamma(alpha + n) - lda_digamma(alpha);
+}
+
+/* Adds the counted small counts of all topics, and clears them: with c_i
+ * documents above i,
+ *
+ *     sum lG(alpha + n) - lG(alpha) = sum_i c_i log(alpha + i). */
+static void sum_small_counts(const lda_local *l, double *sums)
+{
+    for (uint32_t k = 0; k < l->site.topics; k++) {
+        uint32_t *of = l->small_counts + (size_t)k * LDA_SMALL_COUNTS;
+        const double alpha = l->prior.alpha[k];
+        double above = 0;
+        for (uint32_t i = LDA_SMALL_COUNTS - 1; i > 0; i--) {
+            above += of[i];
+            of[i] = 0;
+            if (above == 0)
+                continue;
+            sums[LDA_LOG_DOCUMENTS] += above * log(alpha + i - 1);
+            sums[LDA_PSI_TOPICS + k] += above / (alpha + i - 1);
+        }
+    }
 }
 
 static bool is_even(const lda_prior *prior)
@@ -263,11 +288,22 @@ static void sum_document(const lda_local *l, bool even, bool learns, uint32_t d,
         const uint32_t pair = x->list[(size_t)x->line[d] * LDA_LANES + i];
         sum_document_count(l, even, learns, pair & 0xFFFF, pair >> 16, sums);
     }
+    if (l->length[d] < LDA_RISES)
+        return;
     sums[LDA_LOG_DOCUMENTS] +=
         lda_log_gamma(all) - lda_log_gamma(all + l->length[d]);
-    if (learns)
-        sums[LDA_PSI_DOCUMENTS] +=
-            lda_digamma(all + l->length[d]) - lda_digamma(all);
+    sums[LDA_PSI_DOCUMENTS] +=
+        lda_digamma(all + l->length[d]) - lda_digamma(all);
+}
+
+/* Adds the lengths below LDA_RISES, as sum_small_counts does. */
+static void sum_lengths(const lda_local *l, double *sums)
+{
+    for (uint32_t n = 0; n < LDA_RISES && l->longer[n] > 0; n++) {
+        const double longer = l->longer[n], all = l->prior.alpha_sum + n;
+        sums[LDA_LOG_DOCUMENTS] -= longer * log(all);
+        sums[LDA_PSI_DOCUMENTS] += longer / all;
+    }
 }
 
 static void sum_totals(const strads_task *task, double beta_sum, double *sums)
@@ -296,6 +332,9 @@ strads_err lda_evaluate(strads_task *task)
         sum_document(l, even, learns, d, sums);
         sums[LDA_TOKENS] += l->length[d];
     }
+    sum_lengths(l, sums);
+    if (!even)
+        sum_small_counts(l, sums);
     if (task->share->partition == 0)
         sum_totals(task, (double)words * l->prior.beta, sums);
     lda_margin_count(l, &sums[LDA_LABELLED], &sums[LDA_RIGHT]);

@@ -266,6 +266,8 @@ void lda_close(void *local)
     free(l->empty);
     free(l->other_empty);
     free(l->other_q);
+    free(l->small_counts);
+    free(l->longer);
     free(l->alpha);
     lda_prior_free(&l->prior);
     lda_rise_free(&l->beta);
@@ -325,6 +327,14 @@ static strads_err make_documents(lda_local *l)
 {
     lda_documents *x = &l->documents;
 
+    l->longer = calloc(LDA_RISES, sizeof *l->longer);
+    if (!l->longer)
+        return no_partition_memory();
+    for (uint32_t d = 0; d < x->n; d++)
+        if (l->length[d] > 0 && l->length[d] < LDA_RISES)
+            l->longer[l->length[d] - 1]++;
+    for (uint32_t n = LDA_RISES - 1; n > 0; n--)
+        l->longer[n - 1] += l->longer[n];
     if (l->site.topics > LDA_DENSE_TOPICS && !l->margin)
         return make_lists(l);
     x->row = zeroed((size_t)x->n * l->site.padded, sizeof *x->row);
@@ -349,9 +359,12 @@ static strads_err make_site(lda_local *l, const strads_lda_options *options)
     l->empty = zeroed(n, sizeof *l->empty);
     l->other_empty = zeroed(n, sizeof *l->other_empty);
     l->other_q = zeroed(n, sizeof *l->other_q);
+    l->small_counts =
+        zeroed((size_t)s->topics * LDA_SMALL_COUNTS, sizeof *l->small_counts);
     s->alpha = l->alpha;
     return s->total && s->inverse && s->q && s->sums && s->scratch &&
-                   l->alpha && l->empty && l->other_empty && l->other_q
+                   l->alpha && l->small_counts && l->empty && l->other_empty &&
+                   l->other_q
                ? STRADS_OK
                : no_partition_memory();
 }

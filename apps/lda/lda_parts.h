@@ -141,6 +141,7 @@ typedef struct lda_moving {
     uint16_t topic;
 } lda_moving; /* a token during sorting */
 
+enum { LDA_SMALL_COUNTS = 64 };
 typedef struct lda_local {
     const lda_kernels *kernels;
     uint64_t words;
@@ -162,7 +163,13 @@ typedef struct lda_local {
     float *alpha; /* site.alpha */
     bool flat;    /* q is that of a word without tokens */
     lda_prior prior;
-    lda_rise beta, even;         /* of beta; of alpha if all are equal */
+    lda_rise beta, even; /* of beta; of alpha if all are equal */
+    /* [topics x LDA_SMALL_COUNTS] documents with so many tokens of the topic;
+     * all 0 between reports */
+    uint32_t *small_counts;
+    /* [LDA_RISES] documents with more than so many tokens, without those that
+     * have LDA_RISES or more */
+    uint32_t *longer;
     uint64_t visits;             /* of blocks */
     double log_words, psi_words; /* of blocks that finished their sweep here */
     /* Progress of sending counts and topics, see lda_gather.c. */

@@ -190,6 +190,7 @@ struct strads_data {
     strads_names *own_label_names;
     double *own_col_means;
     uint64_t unknown, repeated;
+    strads_word_rules word_rules;
     strads_pack *pack; /* if it stays packed; then col_nnz is NULL */
 };
 

@@ -55,7 +55,7 @@ static strads_err check_options(const strads_data_options *o)
             STRADS_EINVAL,
             "row_bounds define how rows are split: leave them out "
             "where columns are, and partition_entries too");
-    if (!(o->max_df >= 0 && o->max_df < 1))
+    if (!(o->max_df >= 0 && o->max_df <= 1))
         return strads_fail(STRADS_EINVAL,
                            "max_df is %g, expected 0, or a share of the "
                            "documents above 0 and below 1",
@@ -206,6 +206,11 @@ const double *strads_data_col_means(const strads_data *data)
 const strads_names *strads_data_label_names(const strads_data *data)
 {
     return data->label_names;
+}
+
+strads_word_rules strads_data_word_rules(const strads_data *data)
+{
+    return data->word_rules;
 }
 
 uint64_t strads_data_unknown(const strads_data *data)

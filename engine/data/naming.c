@@ -329,6 +329,43 @@ strads_err sti_naming_count(sti_naming *n, uint32_t word, uint64_t row)
     return STRADS_OK;
 }
 
+/* Chooses the rules that depend on the text. */
+static strads_err choose_rules(sti_naming *n)
+{
+    enum { LEAST_WORDS = 1000, MANY = 1000, MIN_DF = 5 };
+    if (n->language != NULL && strcmp(n->language, "auto") == 0) {
+        n->language = n->col.adding && n->words >= LEAST_WORDS
+                          ? sti_language_of(n->col.own, n->df)
+                          : NULL;
+        if (n->language != NULL) {
+            strads_err err = sti_stop_words(&n->language, &n->language_words);
+            if (err != STRADS_OK)
+                return err;
+        }
+    }
+    if (n->trims && n->col.adding) {
+        if (n->min_df == 0)
+            n->min_df = n->rows < (uint64_t)MANY * MIN_DF
+                            ? (uint32_t)(n->rows / MANY)
+                            : MIN_DF;
+        if (n->max_df == 0 && n->rows >= MANY)
+            n->max_df = .5;
+    }
+    return STRADS_OK;
+}
+
+static bool is_number(const char *name)
+{
+    return name[strspn(name, "0123456789")] == '\0';
+}
+
+static bool is_stop_word(const sti_naming *n, const char *name)
+{
+    uint32_t number;
+    return n->language_words != NULL &&
+           strads_names_find(n->language_words, name, strlen(name), &number);
+}
+
 static strads_err forget_rare(sti_naming *n)
 {
     strads_names *kept = NULL;
@@ -341,6 +378,8 @@ static strads_err forget_rare(sti_naming *n)
             continue;
         const char *name = strads_names_at(n->col.own, word);
         uint32_t number;
+        if (is_stop_word(n, name) || (n->trims && is_number(name)))
+            continue;
         err = strads_names_add(kept, name, strlen(name), &number);
     }
     strads_names_free(n->col.own);
@@ -350,8 +389,9 @@ static strads_err forget_rare(sti_naming *n)
 
 strads_err sti_naming_end(sti_naming *n)
 {
-    strads_err err = STRADS_OK;
-    if (n->col.adding && (n->min_df > 1 || n->max_df > 0) && n->df != NULL)
+    strads_err err = choose_rules(n);
+    if (err == STRADS_OK && n->col.adding && n->df != NULL &&
+        (n->min_df > 1 || n->max_df > 0 || n->trims || n->language != NULL))
         err = forget_rare(n);
     n->row.adding = n->col.adding = false;
     free(n->df);
@@ -366,6 +406,7 @@ void sti_naming_free(sti_naming *n)
 {
     strads_names_free(n->row.own);
     strads_names_free(n->col.own);
+    strads_names_free(n->language_words);
     free(n->df);
     free(n->last_row);
     *n = (sti_naming){0};

@@ -25,8 +25,13 @@ typedef struct sti_naming {
     /* Texts: words to leave out, and the least number of documents with a
      * word. */
     const strads_names *stop_words;
+    const char *language; /* its stop words are left out, too; "auto": not
+                           * known yet; NULL: none */
+    strads_names *language_words;
     uint32_t min_df;
     double max_df;      /* the largest share of documents; 0: any */
+    bool trims;         /* strads_data_options.trim_words */
+    uint64_t words;     /* words read while adding */
     uint64_t rows;      /* documents read while adding */
     uint32_t *df;       /* by word: documents that have it; while adding */
     uint64_t *last_row; /* the last such document, from 1 */
@@ -49,12 +54,19 @@ strads_err sti_axis_open(sti_axis *axis, const strads_names *given);
 strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
                            uint32_t *number, bool *known);
 
+/* Makes the list of stop words of a language; the caller frees it. *code is
+ * then a constant string. STRADS_EINVAL: an unknown language. STRADS_ENOMEM. */
+strads_err sti_stop_words(const char **code, strads_names **out);
+/* Returns the code of the language with the most stop words among words that
+ * are in df[word] documents each, or NULL if none has a tenth of these. */
+const char *sti_language_of(const strads_names *names, const uint32_t *df);
+
 /* Counts word `word` in document `row`. STRADS_ENOMEM. */
 strads_err sti_naming_count(sti_naming *naming, uint32_t word, uint64_t row);
 
-/* Ends the pass that adds names. Drops words that occur in fewer documents
- * than min_df, or in a larger share of documents than max_df, and renumbers the
- * others. */
+/* Ends the pass that adds names. Chooses the rules that depend on the text,
+ * drops stop words and words that occur in fewer documents than min_df, or in a
+ * larger share of documents than max_df, and renumbers the others. */
 strads_err sti_naming_end(sti_naming *naming);
 
 void sti_naming_free(sti_naming *naming);

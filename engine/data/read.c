@@ -12,6 +12,7 @@
 
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/data/build.h"
 #include "engine/data/naming.h"
@@ -87,7 +88,13 @@ static strads_err open_names(sti_reading *r)
     n->stop_words = r->options.stop_words;
     n->min_df = r->options.min_df;
     n->max_df = r->options.max_df;
+    n->trims = r->options.trim_words;
+    n->language = r->options.stop_language;
     strads_err err = STRADS_OK;
+    if (n->language != NULL && strcmp(n->language, "auto") != 0)
+        err = sti_stop_words(&n->language, &n->language_words);
+    if (err != STRADS_OK)
+        return err;
     if (r->format.names_rows)
         err = sti_axis_open(&n->row, r->options.row_names);
     if (err == STRADS_OK && r->format.names_cols && !r->format.one_axis)
@@ -157,6 +164,9 @@ static void move_names(sti_reading *r, strads_data *data)
     if (r->format.one_axis)
         data->col_names = data->row_names;
     data->unknown = n->unknown;
+    data->word_rules = (strads_word_rules){.stop_language = n->language,
+                                           .min_df = n->min_df,
+                                           .max_df = n->max_df};
     data->label_names = r->label_names.names;
     data->own_label_names = r->label_names.own;
     r->label_names.own = NULL;
@@ -251,6 +261,8 @@ static strads_err check_words(const sti_reading *r)
 {
     if (r->format.parser == &sti_words_parser ||
         (r->options.stop_words == NULL && r->options.min_df <= 1 &&
+         (r->options.stop_language == NULL ||
+          strcmp(r->options.stop_language, "auto") == 0) &&
          r->options.max_df == 0 && r->options.text_column == NULL))
         return STRADS_OK;
     return strads_fail(STRADS_EINVAL,

@@ -1,11 +1,12 @@
-/* Plain text, one document per line, split into words. A word is a run of
- * two or more letters, marks, digits (by Unicode) and underscores; a single
- * ideograph is also a word. Words are converted to lower case and, if they have
- * marks, composed (NFC), so that all spellings give one name. Format characters
- * within a word, such as a soft hyphen, are dropped. Runs of more than LONGEST
- * bytes are ignored. Bytes that are not UTF-8 are read as Windows-1252, which
- * includes the letters of Latin-1. Each word is an entry; repeats within a
- * document are added up later. */
+/* Plain text, one document per line, split into words. A word is a run of two
+ * or more letters, marks, digits (by Unicode) and underscores between them. A
+ * single ideograph is also a word, and so are contractions (don't, we've),
+ * abbreviations of single letters (U.S.), C++ and C#. Words are converted to
+ * lower case and, if they have marks, composed (NFC), so that all spellings
+ * give one name. Format characters within a word, such as a soft hyphen, are
+ * dropped. Runs of more than LONGEST bytes are ignored. Bytes that are not
+ * UTF-8 are read as Windows-1252, which includes the letters of Latin-1. Each
+ * word is an entry; repeats within a document are added up later. */
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -143,6 +144,100 @@ static const char *read_unicode(const char *p, const char *end, word *w)
     return p;
 }
 
+/* Returns the length of the end of a contraction at p, such as "t" or "ve"; 0
+ * if there is none. */
+static size_t contraction_size(const char *p, const char *end)
+{
+    static const char *const ends[] = {"t", "d", "m", "ll", "re", "ve"};
+    for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+        const size_t n = strlen(ends[k]);
+        if ((size_t)(end - p) < n || ascii[(unsigned char)p[0]] != ends[k][0] ||
+            ascii[(unsigned char)p[n - 1]] != ends[k][n - 1])
+            continue;
+        if (p + n == end || ascii[(unsigned char)p[n]] == 0)
+            return n;
+    }
+    return 0;
+}
+
+static void append_ascii(word *w, char c)
+{
+    if (w->size < LONGEST)
+        w->bytes[w->size] = c;
+    w->size = w->size < LONGEST ? w->size + 1 : LONGEST + 1;
+}
+
+static bool is_ascii_letter(const char *p, const char *end)
+{
+    const unsigned char c = p < end ? ascii[(unsigned char)*p] : 0;
+    return c >= 'a' && c <= 'z';
+}
+
+static bool ends_word(const char *p, const char *end)
+{
+    return p >= end || ascii[(unsigned char)*p] == 0;
+}
+
+/* Continues a word of one letter: U.S., C++, C#. */
+static const char *extend_letter(const char *p, const char *end, word *w)
+{
+    bool dots = false;
+    while (*p == '.' && is_ascii_letter(p + 1, end) && ends_word(p + 2, end)) {
+        append_ascii(w, '.');
+        append_ascii(w, (char)ascii[(unsigned char)p[1]]);
+        dots = true;
+        p += 2;
+        if (p == end)
+            break;
+    }
+    if (dots) {
+        append_ascii(w, '.');
+        return p < end && *p == '.' ? p + 1 : p;
+    }
+    if (end - p >= 2 && p[0] == '+' && p[1] == '+') {
+        append_ascii(w, '+');
+        append_ascii(w, '+');
+        return p + 2;
+    }
+    if (*p == '#' && ends_word(p + 1, end)) {
+        append_ascii(w, '#');
+        return p + 1;
+    }
+    return p;
+}
+
+/* Continues a word of ASCII behind its letters, at p < end. */
+static const char *extend_word(const char *p, const char *end, word *w)
+{
+    static const char quote[] = "\xe2\x80\x99"; /* a closing quotation mark */
+    size_t mark = *p == '\'' ? 1 : 0;
+    if ((size_t)(end - p) >= sizeof quote - 1 &&
+        memcmp(p, quote, sizeof quote - 1) == 0)
+        mark = sizeof quote - 1;
+    const size_t n = mark > 0 ? contraction_size(p + mark, end) : 0;
+    if (n == 0)
+        return w->size == 1 && is_ascii_letter(w->bytes, w->bytes + 1)
+                   ? extend_letter(p, end, w)
+                   : p;
+    append_ascii(w, '\'');
+    for (size_t k = 0; k < n; k++)
+        append_ascii(w, (char)ascii[(unsigned char)p[mark + k]]);
+    return p + mark + n;
+}
+
+/* Drops underscores around a word. */
+static void trim_word(word *w)
+{
+    size_t first = 0;
+    while (w->size > 0 && w->size <= LONGEST && w->bytes[w->size - 1] == '_')
+        w->size--;
+    while (first < w->size && w->size <= LONGEST && w->bytes[first] == '_')
+        first++;
+    if (first > 0)
+        memmove(w->bytes, w->bytes + first, w->size - first);
+    w->size -= first;
+}
+
 static void compose(word *w)
 {
     const utf8proc_option_t form =
@@ -170,6 +265,14 @@ static inline const char *next_word(const char *p, const char *end, word *w,
         if (size < LONGEST)
             w->bytes[size] = (char)c;
     w->size = size <= LONGEST ? size : LONGEST + 1;
+    if (size > 0 && p < end) {
+        const char *after = extend_word(p, end, w);
+        if (after > p) {
+            trim_word(w);
+            *found = w->size > 1 && w->size <= LONGEST;
+            return after;
+        }
+    }
     if (p < end && c == 1) {
         w->characters = size;
         w->sigma = 0;
@@ -180,11 +283,13 @@ static inline const char *next_word(const char *p, const char *end, word *w,
                                                          * of a word */
         if (w->compose && w->size <= LONGEST)
             compose(w);
+        trim_word(w);
         *found = w->size <= LONGEST &&
                  (w->characters > 1 || (w->characters == 1 && w->ideograph));
         return p;
     }
-    *found = size > 1 && size <= LONGEST;
+    trim_word(w);
+    *found = w->size > 1 && w->size <= LONGEST;
     return size == 0 ? p + 1 : p;
 }
 
@@ -206,8 +311,13 @@ static void count_word(sti_feed *f, const char *bytes, size_t size)
     sti_naming *naming = f->naming;
     uint32_t number;
     bool known;
+    if (naming->col.adding)
+        naming->words++;
     if (naming->stop_words != NULL &&
         strads_names_find(naming->stop_words, bytes, size, &number))
+        return;
+    if (naming->language_words != NULL &&
+        strads_names_find(naming->language_words, bytes, size, &number))
         return;
     strads_err err =
         sti_axis_number(&naming->col, bytes, size, &number, &known);

@@ -261,7 +261,7 @@ typedef struct strads_data_options {
                           NULL: about equal entries */
     double
         max_df; /* text without col_names: words in more than this share of the
-                      documents are dropped; above 0, below 1; 0: none */
+                      documents are dropped; above 0, at most 1; 0: none */
     const char
         *text_column; /* text: the path is a table (as with `target`), and
                       this column has a document in each row. NULL: see
@@ -272,6 +272,14 @@ typedef struct strads_data_options {
     bool packed;
     /* The caller can read lines without index: see strads_sparse. */
     bool unindexed;
+    const char *stop_language; /* text: drop the function words of this
+                      language: de, en, es, fr, it, nl, pt or ru; "auto": of the
+                      language that a text of 1,000 words or more without
+                      col_names is written in, if it is one of these; NULL:
+                      none */
+    bool trim_words; /* text without col_names: drop numbers; a min_df of 0 is
+                      the smaller of 5 and documents / 1000, and a max_df of 0
+                      is 0.5 if there are 1,000 documents */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 10000
@@ -433,6 +441,15 @@ STRADS_API const strads_names *strads_data_label_names(const strads_data *data);
 /* Returns the number of entries that were dropped because the name of their row
  * or column is not among the known names. */
 STRADS_API uint64_t strads_data_unknown(const strads_data *data);
+
+/* The rules by which words of a text were dropped. */
+typedef struct strads_word_rules {
+    const char *stop_language; /* NULL: none */
+    uint32_t min_df;           /* 0 or 1: none */
+    double max_df;             /* 0: none */
+} strads_word_rules;
+
+STRADS_API strads_word_rules strads_data_word_rules(const strads_data *data);
 
 /* Returns the number of repeated entries in the kept part that were merged:
  * words of a text, ratings replaced by a later one. strads_data_nnz and
