@@ -9,7 +9,7 @@ from cffi import FFI
 ffi = FFI()
 ffi.cdef("""
 typedef enum { STRADS_OK, STRADS_EINVAL, ... } strads_err;
-typedef enum { STRADS_KIND_SAMPLES, ... } strads_kind;
+typedef enum { STRADS_KIND_SAMPLES, STRADS_KIND_TEXT, ... } strads_kind;
 typedef enum { STRADS_SPLIT_ROWS, ... } strads_split;
 typedef enum { STRADS_LAYOUT_COLS = 1, STRADS_LAYOUT_ROWS, ... } strads_layout;
 typedef enum { STRADS_F64, STRADS_F32, STRADS_I32, STRADS_I64, ... }
@@ -51,6 +51,10 @@ typedef struct strads_data_options {
     bool named_labels;
     uint64_t partition_entries;
     const uint64_t *row_bounds;
+    strads_layout layout;
+    const strads_names *stop_words;
+    const char *stop_language;
+    bool trim_words;
     ...;
 } strads_data_options;
 typedef struct strads_range { uint64_t begin, end; } strads_range;
@@ -73,6 +77,8 @@ strads_err strads_data_from_arrays(const strads_arrays *,
 strads_err strads_data_read(const char *, const strads_data_options *,
                             strads_data **);
 void strads_data_free(strads_data *);
+const strads_names *strads_data_col_names(const strads_data *);
+const strads_share *strads_data_share(const strads_data *, uint32_t);
 strads_err strads_data_weigh(strads_data *, const double *, uint64_t);
 uint64_t strads_data_rows(const strads_data *);
 uint64_t strads_data_cols(const strads_data *);

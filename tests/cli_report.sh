@@ -54,11 +54,48 @@ echo '{"rmse": 0.5, "ranking": {"precision": 0.25, "rmse_95": [0.1, 0.2]}}' >e.j
 gives 0 report run.jsonl --evaluation e.json
 says out "Evaluation" "<h3>ranking</h3>" "<td>0.25</td>" "<td>0.1 to 0.2</td>"
 
+# The prepared data of pyLDAvis: columns of one length, shares that sum to 1, and
+# probabilities that are those of --matrix.
+pyldavis() {
+    printf '%s\n' iron coal steel sea ship sail law court judge >names
+    gives 0 lda topics t.json --vocab names --pyldavis vis.json --matrix phi.json
+    python3 - <<'PY' || fail "pyLDAvis' data"
+import json, math
+vis = json.load(open("vis.json"))
+info, table = vis["tinfo"], vis["token.table"]
+k = len(vis["mdsDat"]["x"])
+assert k == 3 and abs(sum(vis["mdsDat"]["Freq"]) - 100) < 1e-9
+assert vis["mdsDat"]["Freq"] == sorted(vis["mdsDat"]["Freq"], reverse=True)
+assert sorted(vis["topic.order"]) == [1, 2, 3] and vis["R"] == 30
+assert len({len(column) for column in info.values()}) == 1
+assert len({len(column) for column in table.values()}) == 1
+share = {}
+for term, freq in zip(table["Term"], table["Freq"]):
+    share[term] = share.get(term, 0) + freq
+assert len(share) == 9 and all(abs(s - 1) < 1e-9 for s in share.values())
+names = open("names").read().split()
+phi = [json.loads(line)["probabilities"] for line in open("phi.json")]
+rows = list(zip(*(info[c] for c in ("Term", "Freq", "Total", "Category",
+                                    "logprob", "loglift"))))
+for term, freq, total, category, logprob, loglift in rows:
+    if category == "Default":
+        assert freq == total
+        continue
+    topic = vis["topic.order"][int(category[5:]) - 1] - 1
+    p = phi[topic][names.index(term)]
+    assert abs(logprob - math.log(p)) < 1e-7
+    assert abs(loglift - math.log(p / (total / 20))) < 1e-7
+first = [r[0] for r in rows if r[3] == "Default"]
+assert sorted(first) == sorted(names), first
+PY
+}
+
 # Topics: the map is the classical scaling of the divergences of all words,
 # recomputed here, up to rotation and reflection.
 printf '%s\n' iron coal steel sea ship sail law court '</script>' >words
 printf '5\n9\n14\n1 1 2\n1 2 1\n1 3 1\n2 1 1\n2 2 2\n3 4 3\n3 5 1\n4 5 2\n4 6 1\n4 9 1\n5 7 2\n5 8 1\n5 9 1\n2 9 1\n' >texts
 gives 0 lda train texts --vocab words --topics 3 --sweeps 30 --model t.json --log t.jsonl
+pyldavis
 gives 0 report t.jsonl --model t.json --output topics.html
 same "$(grep -c '</script>' topics.html)" 2 "scripts that end"
 python3 - <<'PY' || fail "the map of the topics"

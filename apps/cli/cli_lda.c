@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cli_documents.h"
+#include "cli_gsl.h"
+#include "report_topics.h"
 
 /* The name of a word or, without names, its number from 0. */
 static const char *word_name(const strads_lda_model *m, uint32_t word,
@@ -120,7 +122,7 @@ typedef struct top_words {
     cli_use use;
     uint32_t words;
     double relevance;
-    const char *vocab, *matrix;
+    const char *vocab, *matrix, *pyldavis;
     strads_lda_model *model;
     uint32_t *word; /* [topics x words] */
     double *score;
@@ -135,6 +137,8 @@ static const strads_option topics_table[] = {
              "the words' names, one a line (the model's, if any)"),
     CLI_TEXT(top_words, matrix, "matrix", "FILE",
              "all probabilities, topics x words: .npy, .csv or .json (none)"),
+    CLI_TEXT(top_words, pyldavis, "pyldavis", "FILE",
+             "a map of the topics for pyLDAvis: its prepared data (none)"),
     {.name = NULL},
 };
 
@@ -244,7 +248,12 @@ static strads_err read_topics(void *state, const char *const *path)
     CLI_TRY(cli_reserve(n, sizeof *t->score, "the words", &t->score));
     CLI_TRY(strads_lda_top_words(t->model, t->relevance, t->words, t->word,
                                  t->score));
-    return t->matrix ? write_matrix(t->model, t->matrix) : STRADS_OK;
+    if (t->matrix)
+        CLI_TRY(write_matrix(t->model, t->matrix));
+    if (!t->pyldavis)
+        return STRADS_OK;
+    CLI_TRY(cli_gsl_check("a map of the topics"));
+    return cli_output(t->pyldavis, report_topics_pyldavis, t->model);
 }
 
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)

@@ -280,22 +280,200 @@ static strads_err put_data(const map *p, FILE *out)
     return STRADS_OK;
 }
 
+/* Places the topics and selects words; the caller frees p->apart. */
+static strads_err make_map(map *p)
+{
+    CLI_TRY(
+        cli_reserve(p->model->topics, sizeof *p->place, "the map", &p->place));
+    choose_topics(p);
+    p->apart = gsl_matrix_calloc(p->n, p->n);
+    if (!p->apart)
+        return strads_fail(STRADS_ENOMEM, "no memory for a map");
+    strads_err err = measure_apart(p);
+    err = err ? err : place_topics(p);
+    return err ? err : choose_words(p);
+}
+
 strads_err report_topics_write(const strads_lda_model *model, FILE *out)
 {
     map p = {.model = model};
-    CLI_TRY(cli_reserve(model->topics, sizeof *p.place, "the map", &p.place));
-    choose_topics(&p);
-    p.apart = gsl_matrix_calloc(p.n, p.n);
-    if (!p.apart)
-        return strads_fail(STRADS_ENOMEM, "no memory for a map");
-    strads_err err = measure_apart(&p);
-    err = err ? err : place_topics(&p);
+    const strads_err err = make_map(&p);
     gsl_matrix_free(p.apart);
     CLI_TRY(err);
-    CLI_TRY(choose_words(&p));
     (void)fputs("<script type=\"application/json\" id=\"topic-data\">", out);
     CLI_TRY(put_data(&p, out));
     (void)fputs("</script>\n", out);
     (void)fputs(cli_topics, out);
+    return STRADS_OK;
+}
+
+/* ---- pyLDAvis ------------------------------------------------------------ */
+
+/* The members of pyLDAvis' prepared data are columns. A row of `tinfo` is a
+ * word of a topic, or one of the most salient words of all (Chuang, Manning and
+ * Heer, AVI 2012):
+ *
+ *     p(w) sum_k p(k | w) log (p(k | w) / p(k)). */
+typedef struct info {
+    uint32_t word, topic; /* topic: index in the map; n: of all topics */
+    double tokens, all, log_phi, log_lift;
+} info;
+
+static double saliency(const map *p, uint32_t word)
+{
+    const strads_lda_model *m = p->model;
+    const double all = (double)count_of(m, word);
+    double sum = 0;
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++) {
+        sum += m->count[i] * log(m->count[i] / all * strads_lda_mass(m) /
+                                 (double)m->total[m->topic[i]]);
+    }
+    return sum;
+}
+
+/* The WORDS most salient shown words, the first one first. */
+static uint32_t choose_salient(const map *p, info *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_shown; i++) {
+        const uint32_t w = p->shown[i];
+        const info row = {.word = w,
+                          .topic = p->n,
+                          .tokens =
+                              mean_tokens(p->model, count_of(p->model, w)),
+                          .all = saliency(p, w)};
+        uint32_t at = n < WORDS ? n++ : WORDS;
+        for (; at > 0 && out[at - 1].all < row.all; at--)
+            if (at < WORDS)
+                out[at] = out[at - 1];
+        if (at < WORDS)
+            out[at] = row;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        out[i].all = out[i].tokens;
+        out[i].log_phi = out[i].log_lift = n - i;
+    }
+    return n;
+}
+
+static uint32_t list_words(const map *p, info *out)
+{
+    const strads_lda_model *m = p->model;
+    uint32_t n = choose_salient(p, out);
+    for (uint32_t s = 0; s < p->n_shown; s++) {
+        const uint32_t w = p->shown[s];
+        const double all = (double)count_of(m, w);
+        for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
+            const uint32_t a = p->place[m->topic[i]];
+            if (a == p->n)
+                continue;
+            const double phi = (m->count[i] + strads_lda_beta(m)) / p->all[a];
+            out[n++] = (info){.word = w,
+                              .topic = a,
+                              .tokens = mean_tokens(m, m->count[i]),
+                              .all = mean_tokens(m, (uint64_t)all),
+                              .log_phi = log(phi),
+                              .log_lift = log(phi * strads_lda_mass(m) / all)};
+        }
+    }
+    return n;
+}
+
+enum { TERM, FREQ, TOTAL, CATEGORY, LOGPROB, LOGLIFT, SHARE, NUMBER };
+
+static void put_column(const map *p, const info *row, uint32_t n, int what,
+                       const char *name, cli_json *j)
+{
+    char buffer[CLI_NAME_SIZE];
+    cli_json_open(j, name, '[');
+    for (uint32_t i = 0; i < n; i++, row++) {
+        (void)snprintf(buffer, sizeof buffer, "Topic%" PRIu32, row->topic + 1);
+        if (what == TERM)
+            cli_json_string(j, NULL,
+                            cli_name(p->model->names, row->word, 0, buffer));
+        else if (what == CATEGORY)
+            cli_json_string(j, NULL, row->topic == p->n ? "Default" : buffer);
+        else if (what == NUMBER)
+            cli_json_count(j, NULL, row->topic + 1);
+        else
+            cli_json_number(j, NULL,
+                            what == FREQ      ? row->tokens
+                            : what == TOTAL   ? row->all
+                            : what == LOGPROB ? row->log_phi
+                            : what == LOGLIFT ? row->log_lift
+                                              : row->tokens / row->all);
+    }
+    cli_json_close(j, ']');
+}
+
+static void put_places(const map *p, cli_json *j)
+{
+    cli_json_open(j, "mdsDat", '{');
+    cli_json_open(j, "x", '[');
+    for (uint32_t a = 0; a < p->n; a++)
+        cli_json_number(j, NULL, p->x[a]);
+    cli_json_close(j, ']');
+    cli_json_open(j, "y", '[');
+    for (uint32_t a = 0; a < p->n; a++)
+        cli_json_number(j, NULL, p->y[a]);
+    cli_json_close(j, ']');
+    cli_json_open(j, "topics", '[');
+    for (uint32_t a = 0; a < p->n; a++)
+        cli_json_count(j, NULL, a + 1);
+    cli_json_close(j, ']');
+    cli_json_open(j, "cluster", '[');
+    for (uint32_t a = 0; a < p->n; a++)
+        cli_json_count(j, NULL, 1);
+    cli_json_close(j, ']');
+    cli_json_open(j, "Freq", '[');
+    for (uint32_t a = 0; a < p->n; a++)
+        cli_json_number(j, NULL,
+                        100 * (double)p->model->total[p->topic[a]] /
+                            strads_lda_mass(p->model));
+    cli_json_close(j, ']');
+    cli_json_close(j, '}');
+}
+
+strads_err report_topics_pyldavis(void *arg, FILE *out)
+{
+    map p = {.model = arg};
+    const strads_err err = make_map(&p);
+    gsl_matrix_free(p.apart);
+    CLI_TRY(err);
+    size_t pairs = WORDS;
+    for (uint32_t i = 0; i < p.n_shown; i++)
+        pairs += p.model->start[p.shown[i] + 1] - p.model->start[p.shown[i]];
+    info *row;
+    CLI_TRY(cli_reserve(pairs, sizeof *row, "the map", &row));
+    const uint32_t n = list_words(&p, row);
+    uint32_t salient = 0;
+    while (salient < n && row[salient].topic == p.n)
+        salient++;
+    cli_json j = cli_json_begin(out);
+    put_places(&p, &j);
+    cli_json_open(&j, "tinfo", '{');
+    put_column(&p, row, n, TERM, "Term", &j);
+    put_column(&p, row, n, FREQ, "Freq", &j);
+    put_column(&p, row, n, TOTAL, "Total", &j);
+    put_column(&p, row, n, CATEGORY, "Category", &j);
+    put_column(&p, row, n, LOGPROB, "logprob", &j);
+    put_column(&p, row, n, LOGLIFT, "loglift", &j);
+    cli_json_close(&j, '}');
+    cli_json_open(&j, "token.table", '{');
+    put_column(&p, row + salient, n - salient, NUMBER, "Topic", &j);
+    put_column(&p, row + salient, n - salient, SHARE, "Freq", &j);
+    put_column(&p, row + salient, n - salient, TERM, "Term", &j);
+    cli_json_close(&j, '}');
+    cli_json_count(&j, "R", WORDS);
+    cli_json_number(&j, "lambda.step", 0.01);
+    cli_json_open(&j, "plot.opts", '{');
+    cli_json_string(&j, "xlab", "PC1");
+    cli_json_string(&j, "ylab", "PC2");
+    cli_json_close(&j, '}');
+    cli_json_open(&j, "topic.order", '[');
+    for (uint32_t a = 0; a < p.n; a++)
+        cli_json_count(&j, NULL, p.topic[a] + 1);
+    cli_json_close(&j, ']');
+    cli_json_end(&j);
     return STRADS_OK;
 }

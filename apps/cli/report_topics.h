@@ -11,4 +11,8 @@
  * topics is reduced to the 100 largest. STRADS_ENOMEM. */
 strads_err report_topics_write(const strads_lda_model *model, FILE *out);
 
+/* Writes the prepared data of pyLDAvis as JSON, of the 100 largest topics at
+ * most; `model` is a strads_lda_model. STRADS_ENOMEM. */
+strads_err report_topics_pyldavis(void *model, FILE *out);
+
 #endif

@@ -429,7 +429,7 @@ static strads_err read_counts(const char *path, const head *h,
     FILE *file = fopen(counts, "re");
     strads_err err =
         file ? read_npy_head(counts, file, &rows) : fail_to(counts, "read");
-    if (!err && rows > (double)h->tokens * (double)h->samples)
+    if (!err && (double)rows > (double)h->tokens * (double)h->samples)
         err = fail_broken(counts, "has more counts than there are tokens");
     if (!err)
         err = lda_model_new((uint32_t)h->topics, (uint64_t)h->words, rows, out);

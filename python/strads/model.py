@@ -7,7 +7,7 @@ import tempfile
 
 import numpy as np
 
-from . import engine
+from . import engine, packs
 from ._strads import ffi, lib
 
 
@@ -229,4 +229,5 @@ def _read_topics(path):
     topics = LatentDirichletAllocation(int(model.topics))
     topics._take(model)
     topics.n_features_in_ = int(model.words)
+    topics.vocabulary_ = packs._words_of(model.names)
     return topics

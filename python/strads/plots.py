@@ -65,7 +65,8 @@ def of_topics(model):
     names = getattr(model, "feature_names_in_", None)
     return _table(
         f"{len(model.components_)} topics of {model.components_.shape[1]} words",
-        [[topic, " ".join(_named(names, w) for w in words if w >= 0)]
+        [[topic, " ".join(w if isinstance(w, str) else _named(names, w)
+                          for w in words if w is not None and w != -1)]
          for topic, words in enumerate(model.top_words(8)[:20])])
 
 

@@ -1,4 +1,6 @@
 """Topic models: latent Dirichlet allocation by collapsed Gibbs sampling."""
+import os
+import tempfile
 import warnings
 
 import numpy as np
@@ -6,7 +8,7 @@ import scipy.sparse as sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from . import engine, params, plots, states
+from . import engine, packs, params, plots, states
 from ._strads import ffi, lib
 from .model import read_model
 
@@ -16,12 +18,61 @@ from .model import read_model
 MOST_TOKENS = 2**24
 
 
+def _are_texts(X):
+    """Whether X is a sequence of texts: a list, a series, an array."""
+    if isinstance(X, (str, bytes)):
+        raise ValueError("X is one text; expected a list of texts or a matrix")
+    if sparse.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(
+            X, "__len__") or len(X) == 0:
+        return False
+    return all(isinstance(text, str) for text in X)
+
+
+def _read_texts(texts, stop_words, words=None):
+    """Counts of words [documents, words] in CSR and the words, as the command
+    reads text. With `words`, of these alone."""
+    options = ffi.new("strads_data_options *", {
+        "size": ffi.sizeof("strads_data_options"), "partitions": 1,
+        "kind": lib.STRADS_KIND_TEXT, "layout": lib.STRADS_LAYOUT_ROWS,
+        "trim_words": words is None})
+    kept = []
+    if words is not None:
+        kept.append(packs._names_of(words))
+        options.col_names = kept[0]
+    elif isinstance(stop_words, str):
+        kept.append(ffi.new("char[]", stop_words.encode()))
+        options.stop_language = kept[0]
+    elif stop_words is not None:
+        kept.append(packs._names_of(dict.fromkeys(stop_words)))
+        options.stop_words = kept[0]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "texts")
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            for text in texts:
+                file.write(" ".join(text.split()) + "\n")
+        out = ffi.new("strads_data **")
+        engine.call(lib.strads_data_read, path.encode(), options, out)
+    data = ffi.gc(out[0], lib.strads_data_free)
+    found = packs._words_of(lib.strads_data_col_names(data))
+    rows = lib.strads_data_share(data, 0).by_row
+    start = np.frombuffer(ffi.buffer(rows.start, 8 * (rows.lines + 1)),
+                          dtype=np.uint64).astype(np.int64)
+    index = np.frombuffer(ffi.buffer(rows.index, 4 * rows.nnz),
+                          dtype=np.uint32).astype(np.int32)
+    value = np.frombuffer(ffi.buffer(rows.f64, 8 * rows.nnz)).copy()
+    return sparse.csr_matrix((value, index, start),
+                             shape=(len(texts), len(found))), found
+
+
 class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation.
 
     Draws every token's topic from p(z | rest) ~ (n_dk + alpha)(n_wk + beta) /
     (n_k + V beta), sweep after sweep. The same seed gives the same model, bit
     for bit, on any number of threads with the same `partitions`.
+
+    X is a matrix of counts [documents, words], dense, sparse or a data frame,
+    or a sequence of texts, which are read as `strads lda train` does.
 
     Parameters
     ----------
@@ -31,6 +82,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts;
         None: "asymmetric" without doc_topic_prior, otherwise "no"
     samples : int, sweeps at the end whose counts are averaged
+    stop_words : of texts: "auto", a language such as "en", a list, or None
     partitions : int or None (one a thread); the draws depend on it
     transform_sweeps : int, sweeps over a new document, of which the first half
         is not counted
@@ -40,6 +92,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     ----------
     components_ : [topics, words] tokens of each word in each topic, the mean of
         `n_samples_` sweeps, plus beta
+    vocabulary_ : the words, if X has names of them; otherwise None
+    topics_ : the ten first words of each topic [topics, 10], a data frame if
+        pandas is there
     alpha_, beta_ : the priors, [topics] and one number
     n_iter_ : sweeps
     log_likelihood_ : log p(words, topics) at the end
@@ -59,7 +114,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
 
     def __init__(self, n_components=10, *, doc_topic_prior=None,
                  topic_word_prior=None, max_iter=None, fit_prior=None,
-                 samples=10, partitions=None, transform_sweeps=20,
+                 samples=10, stop_words="auto", partitions=None, transform_sweeps=20,
                  random_state=None, n_jobs=None, verbose=0, callbacks=None):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
@@ -67,6 +122,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.max_iter = max_iter
         self.fit_prior = fit_prior
         self.samples = samples
+        self.stop_words = stop_words
         self.partitions = partitions
         self.transform_sweeps = transform_sweeps
         self.random_state = random_state
@@ -77,6 +133,11 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     def _counts(self, X, reset):
         """X as counts of words: CSR of f64 integers, without stored zeros."""
         params.check(self.get_params(deep=False), self._rules)
+        if _are_texts(X):
+            X = self._count_texts(X, reset)
+        elif reset:
+            self.vocabulary_ = [str(c) for c in X.columns] \
+                if hasattr(X, "columns") else None
         X = states.validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, reset=reset,
             ensure_min_samples=0 if engine.team() else 1)
@@ -94,6 +155,18 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             raise ValueError(f"X has a document of {longest:g} words; expected "
                              f"at most {MOST_TOKENS}: cut it into several")
         return X
+
+    def _count_texts(self, texts, reset):
+        if reset and engine.team():
+            raise ValueError("X is texts; pieces of a matrix share their words: "
+                             "count them first")
+        if not reset and getattr(self, "vocabulary_", None) is None:
+            raise ValueError("X is texts, and the model has no names of words")
+        counts, words = _read_texts(texts, self.stop_words,
+                                    None if reset else self.vocabulary_)
+        if reset:
+            self.vocabulary_ = words
+        return counts
 
     def fit(self, X, y=None):
         """Fits the model to X [documents, words], the counts of words."""
@@ -199,6 +272,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self._check_state()
         total = np.zeros(len(self.alpha_), dtype=np.uint64)
         np.add.at(total, self.topic_, self.count_)
+        words = getattr(self, "vocabulary_", None)
+        names = None if words is None else packs._names_of(words)
         return ffi.new("strads_lda_model *", {
             "topics": len(self.alpha_), "words": len(self.start_) - 1,
             "documents": self.n_documents_, "tokens": self.n_tokens_,
@@ -208,7 +283,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             "start": engine.pointer(self.start_, "uint64_t *"),
             "topic": engine.pointer(self.topic_, "uint32_t *"),
             "count": engine.pointer(self.count_, "uint32_t *"),
-            "samples": self.n_samples_}), total
+            "names": ffi.NULL if names is None else names,
+            "samples": self.n_samples_}), (total, names)
 
     def _draws(self):
         return ffi.new("strads_lda_draws *", {
@@ -272,7 +348,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
 
     def top_words(self, n=10, relevance=1.0):
         """[topics, n] the words of each topic by relevance (Sievert and
-        Shirley 2014; 1.0: by probability); -1 if a topic has fewer words."""
+        Shirley 2014; 1.0: by probability): their names, and None if a topic has
+        fewer words. Without names, their numbers, and -1."""
         check_is_fitted(self, "components_")
         params.number(least=1, below=2**31, whole=True)("n", n)
         params.number(least=0, most=1)("relevance", relevance)
@@ -282,7 +359,20 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
                     engine.pointer(word, "uint32_t *"), ffi.new(
                         "double[]", word.size))
         del kept
-        return word.astype(np.int32).astype(int)
+        word = word.astype(np.int32).astype(int)
+        if getattr(self, "vocabulary_", None) is None:
+            return word
+        return np.append(np.array(self.vocabulary_, dtype=object), None)[word]
+
+    @property
+    def topics_(self):
+        words = self.top_words(10)
+        try:
+            import pandas
+        except ImportError:
+            return words
+        return pandas.DataFrame(words, index=pandas.RangeIndex(
+            len(words), name="topic"))
 
     def save(self, path):
         """Writes the model in the command's format (strads lda ...)."""

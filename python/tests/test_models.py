@@ -289,6 +289,44 @@ def test_models_of_the_command_are_read_and_written(tmp_path):
         strads.read_model(data)
 
 
+def test_topics_of_texts_have_words(tmp_path):
+    draws = np.random.default_rng(5)
+    themes = (["coal", "iron", "steel", "mine"], ["ship", "sail", "sea", "port"])
+    texts = [" ".join(["the", "and", "of", "don't", str(i)] +
+                      list(draws.choice(themes[i % 2], 12)))
+             for i in range(400)]
+    model = strads.LatentDirichletAllocation(2, random_state=1).fit(texts)
+    assert sorted(model.vocabulary_) == sorted(themes[0] + themes[1])
+    assert {tuple(sorted(w)) for w in model.top_words(4)} == {
+        tuple(sorted(t)) for t in themes}
+    assert model.top_words(5)[0][4] is None
+    assert model.n_samples_ == 10 and model.n_iter_ < 1000
+    assert model.beta_ != 0.01 and len(set(model.alpha_)) == 2
+    shares = model.transform(["coal mine mine iron", "sea port, unknown"])
+    assert shares.argmax(axis=1)[0] != shares.argmax(axis=1)[1]
+    total = sum(len(t.split()) - 5 for t in texts)
+    assert np.isclose((model.components_ - model.beta_).sum(), total)
+    model.save(tmp_path / "t.json")
+    read = strads.read_model(tmp_path / "t.json")
+    assert np.array_equal(read.transform(texts[:9]), model.transform(texts[:9]))
+    pandas = pytest.importorskip("pandas")
+    series = strads.LatentDirichletAllocation(2, random_state=1).fit(
+        pandas.Series(texts))
+    assert np.array_equal(series.components_, model.components_)
+    assert list(model.topics_.columns) == list(range(10))
+    frame = pandas.DataFrame([[3, 0], [2, 0], [0, 4]], columns=["a", "b"])
+    few = strads.LatentDirichletAllocation(2, max_iter=5).fit(frame)
+    assert set(few.top_words(1).ravel()) <= {"a", "b", None}
+    all_words = strads.LatentDirichletAllocation(
+        2, max_iter=5, stop_words=None).fit(texts)
+    assert {"the", "don't"} < set(all_words.vocabulary_)
+    with pytest.raises(ValueError, match="X is one text"):
+        model.fit("coal")
+    with pytest.raises(ValueError, match="no names of words"):
+        strads.LatentDirichletAllocation(2, max_iter=5).fit(
+            np.eye(3)).transform(["coal"])
+
+
 def test_topics_go_through_a_file(tmp_path):
     X = np.random.default_rng(1).poisson(0.5, (30, 20))
     model = strads.LatentDirichletAllocation(2, max_iter=10).fit(X)
