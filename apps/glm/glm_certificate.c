@@ -290,8 +290,8 @@ static double smallest_primal(const glm_state *state)
 
 /* What gaps are relative to. At the points of a path it is P of the null model:
  * late points may have a small P, and need not be more exact in a plot than
- * early ones. Where P may tend to 0 without a minimum, it is P alone: all values
- * below a constant would pass for the minimum. */
+ * early ones. Where P may tend to 0 without a minimum, it is P alone: all
+ * values below a constant would pass for the minimum. */
 static double gap_unit(const glm_state *state)
 {
     if (state->path)
