@@ -327,11 +327,16 @@ class LatentDirichletAllocation(_Estimator):
     log_likelihood_: float
     n_documents_: int
     n_tokens_: int
+    vocabulary_: list[str] | None
+    @property
+    def topics_(self) -> Any: ...
     def __init__(self, n_components: int = 10, *,
                  doc_topic_prior: float | None = None,
                  topic_word_prior: float | None = None,
                  max_iter: int | None = None, fit_prior: str | None = None,
-                 samples: int = 10, partitions: int | None = None,
+                 samples: int = 10,
+                 stop_words: str | Iterable[str] | None = "auto",
+                 partitions: int | None = None,
                  transform_sweeps: int = 20, random_state: _Seed = None,
                  n_jobs: int | None = None, verbose: int = 0,
                  callbacks: _Callbacks = None) -> None: ...
@@ -341,7 +346,7 @@ class LatentDirichletAllocation(_Estimator):
     def score(self, X: _Matrix, y: Any = None) -> float: ...
     def perplexity(self, X: _Matrix) -> float: ...
     def top_words(self, n: int = 10,
-                  relevance: float = 1.0) -> NDArray[np.int_]: ...
+                  relevance: float = 1.0) -> NDArray[Any]: ...
     def save(self, path: _Path) -> None: ...
     @classmethod
     def load(cls: type[_Self], path: _Path) -> _Self: ...
@@ -359,10 +364,12 @@ class MatrixFactorization(_Estimator):
     penalty_: float
     training_error_: float
     validation_error_: float
-    def __init__(self, rank: int = 16, *, method: str | None = None,
+    trials_: list[dict[str, Any]]
+    def __init__(self, rank: int | None = None, *, method: str | None = None,
                  max_iter: int | None = 20, implicit: bool = False,
                  nonnegative: bool = False, alpha: float = 1.0,
-                 penalty: float | None = None, holdout: float = 0.02,
+                 penalty: float | None = None, holdout: float | None = None,
+                 tune: int | None = None, clip: bool = True,
                  random_state: _Seed = None, n_jobs: int | None = None,
                  verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: Any = None) -> _Self: ...
