@@ -108,12 +108,12 @@ typedef struct glm_path {
         STRADS_OPTION(F64, strads_glm_path_options, most_explained,           \
                       "most-explained", "R",                                  \
                       "end the path where this share of the deviance is "     \
-                      "explained, 0 to 1 (default: 0, never)",                \
+                      "explained; 0: never (default: 0)",                     \
                       .rare = true, .max = 1),                                \
         STRADS_OPTION(F64, strads_glm_path_options, least_gain, "least-gain", \
                       "R",                                                    \
                       "end it where a point adds less than this share to "    \
-                      "it, 0 to 1 (default: 0, never)",                       \
+                      "it; 0: never (default: 0)",                            \
                       .rare = true, .max = 1),                                \
         STRADS_OPTION(                                                        \
             F64, strads_glm_path_options, ratio, "ratio", "R",                \
@@ -127,10 +127,10 @@ typedef struct glm_path {
                       "these lambdas instead: L,L,... or a file of them")
 
 /* Which program the commands lasso, glm and logistic train run. */
-#define GLM_OPTION_CUT(type)                                            \
-    STRADS_OPTION(STRING, type, cut, "cut", "C",                        \
-                  "what workers hold: columns or rows (default: auto, " \
-                  "columns of a pack larger than the memory)",          \
+#define GLM_OPTION_CUT(type)                                           \
+    STRADS_OPTION(STRING, type, cut, "cut", "C",                       \
+                  "what workers hold: columns, of a pack larger than " \
+                  "the memory, or rows (default: auto)",               \
                   .choices = "auto|rows|columns", .rare = true)
 
 /* Of programs that validate a path in the same run. */

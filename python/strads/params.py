@@ -68,6 +68,18 @@ def one_of(*words, none=False):
     return rule
 
 
+def words(*names):
+    """A rule for one of these names, a list of words, or None."""
+    def rule(name, value):
+        listed = isinstance(value, (list, tuple, set, frozenset)) and \
+            len(value) > 0 and all(isinstance(word, str) for word in value)
+        if value is not None and not listed and not (
+                isinstance(value, str) and value in names):
+            refuse(name, value, "one of " + ", ".join(map(repr, names)) +
+                   ", a list of words, or None")
+    return rule
+
+
 def yes_or_no(name, value):
     """A rule for True and False."""
     if not _is_bool(value) and not (

@@ -108,6 +108,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         "max_iter": params.number(least=1, below=2**32, whole=True, none=True),
         "fit_prior": params.one_of("no", "symmetric", "asymmetric", none=True),
         "samples": params.number(least=1, most=1000, whole=True),
+        "stop_words": params.words("auto", "de", "en", "es", "fr", "it", "nl",
+                                   "pt", "ru"),
         "partitions": params.number(least=1, below=2**32, whole=True,
                                     none=True),
         "transform_sweeps": params.number(least=1, below=2**32, whole=True)}
