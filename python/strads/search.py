@@ -210,7 +210,7 @@ def search_path(model, config, X, y, weight, folds, losses, offset=None):
             weight=kept, name=type(model).__name__, workers=workers, stop=stop,
             # Gaps of a path are relative to the null model; errors of its last
             # points, which may be far smaller, are compared as well.
-            tolerance=model.tol / 100, seed=engine.seed_of(model.random_state))
+            tolerance=model.tol * 1e-4, seed=engine.seed_of(model.random_state))
         if finished.interrupted:
             raise finished.interrupted
         count = ffi.new("uint32_t *")

@@ -150,7 +150,7 @@ def test_arrays_far_from_zero_are_fitted_as_those_around_zero(name, ratio,
 
 ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight")
 NONE_TOO = ("random_state", "intercept_scaling", "penalty", "cv",
-            "rank")
+            "rank", "stop_words")
 ANY_NUMBER = {"infinity": ("lower", "upper", "C"),
               "below": ("lower", "n_jobs")}
 
