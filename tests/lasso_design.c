@@ -165,7 +165,7 @@ static void take(const lasso_design *d, const strads_program *program,
     fit->end = strads_result_end(result);
     for (uint32_t k = 0;
          k < fit->width && has_b && fit->end == STRADS_END_CONVERGED; k++)
-        if (fabs(w[n + k] - b[k]) > 1e-12 * fmax(fabs(b[k]), 1))
+        if (fabs(w[n + k] - b[k]) > 1e-11 * fmax(fabs(b[k]), 1))
             fit->err = STRADS_EMISMATCH; /* the table and the state disagree */
     fit->intercept = *b;
     fit->lambda = dual ? strads_logistic_dual_resolved(state).lambda

@@ -41,6 +41,7 @@ typedef struct question {
     const char *lambdas;
     const double *lambda;
     double most_explained, least_gain;
+    bool of_null;
 } question;
 
 static strads_glm_path_options options_of(const loss_case *l, const question *q)
@@ -52,7 +53,8 @@ static strads_glm_path_options options_of(const loss_case *l, const question *q)
                                  .lambdas = q->lambdas,
                                  .lambda = q->lambda,
                                  .most_explained = q->most_explained,
-                                 .least_gain = q->least_gain};
+                                 .least_gain = q->least_gain,
+                                 .gaps_of_null = q->of_null};
 
     o.fit.loss = l->loss;
     return o;
@@ -337,7 +339,6 @@ Test(linear_path, labels_that_no_column_explains_give_points_of_zeros)
     }
 }
 
-/* One column that is 1 in half of the rows, and labels that it determines. */
 /* The share of the first point's deviance that point k explains: at the first
  * point all coefficients are 0. */
 static double explained_at(const strads_path_point *point, uint32_t k)
@@ -395,13 +396,16 @@ Test(linear_path, a_path_ends_where_it_explains_enough_or_gains_little)
         }
 }
 
-/* What a tolerance promises of a point is relative to the null model. */
-Test(linear_path, gaps_are_relative_to_the_null_model)
+/* What a tolerance promises of a point may be relative to the null model. */
+Test(linear_path, gaps_may_be_relative_to_the_null_model)
 {
     const lasso_recipe recipe = {
         .rows = 80, .cols = 200, .density = 1, .noise = .1, .seed = 7};
     const loss_case loose = {"squared", 1e-3, 0, 0};
-    const question q = {.kind = 1, .points = 30, .ratio = .001};
+    const question q = {.kind = 1,
+                        .points = 30,
+                        .ratio = .001,
+                        .of_null = true};
     lasso_design d = glm_design_random(&recipe, "squared");
     strads_result *rough = run(&loose, &d, &q), *fine = run(squared, &d, &q);
     const strads_path_point *a = points_of(rough, 30), *b = points_of(fine, 30);

@@ -341,6 +341,7 @@ SEXP path(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP binomial,
         given ? (uint32_t)Rf_xlength(lambda) : (uint32_t)Rf_asInteger(points);
     w.path.ratio = given ? 0 : Rf_asReal(ratio);
     w.path.lambda = given ? REAL(lambda) : NULL;
+    w.path.gaps_of_null = true;
     w.path.most_explained = Rf_asReal(explained);
     w.path.least_gain = Rf_asReal(gain);
     w.tolerance = Rf_asReal(tolerance);
@@ -357,6 +358,7 @@ SEXP cv(SEXP p, SEXP i, SEXP x, SEXP dim, SEXP y, SEXP weights, SEXP binomial,
     w.path.points = (uint32_t)Rf_asInteger(points);
     w.path.ratio = Rf_asReal(ratio);
     w.path.first = Rf_asReal(first);
+    w.path.gaps_of_null = true;
     w.tolerance = Rf_asReal(tolerance);
     w.threads = (uint32_t)Rf_asInteger(threads);
     w.folds = (uint32_t)Rf_asInteger(folds);

@@ -73,10 +73,12 @@ static strads_err new_path(columns_state *s)
                                  .rows = s->rows,
                                  .classes = s->plan.problem.loss->labels ==
                                             GLM_CLASSES};
-    if (s->plan.path.most_explained > 0 || s->plan.path.least_gain > 0)
+    if (s->plan.path.most_explained > 0 || s->plan.path.least_gain > 0 ||
+        s->plan.path.gaps_of_null)
         return strads_fail(STRADS_EINVAL,
-                           "a path by columns has no early end: leave "
-                           "most-explained and least-gain out");
+                           "a path by columns has no early end, and gaps of "
+                           "its points' objectives: leave most-explained, "
+                           "least-gain and gaps_of_null out");
     strads_err err = glm_path_new(&s->plan.path, &s->path);
     for (uint32_t k = 0; !err && s->path->given && k < s->path->points; k++)
         if (s->path->lambda[k] == 0)

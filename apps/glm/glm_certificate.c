@@ -288,17 +288,15 @@ static double smallest_primal(const glm_state *state)
                       state->weight * pow(ROUNDING * state->unit, 2));
 }
 
-/* What gaps are relative to. At the points of a path it is P of the null model:
- * late points may have a small P, and need not be more exact in a plot than
- * early ones. Where P may tend to 0 without a minimum, it is P alone: all
- * values below a constant would pass for the minimum. */
+/* What gaps are relative to. Where P may tend to 0 without a minimum, it is P
+ * alone: all values below a constant would pass for the minimum. */
 static double gap_unit(const glm_state *state)
 {
-    if (state->path)
-        return fmax(state->primal, state->null);
-    return glm_has_infimum(state)
-               ? state->primal
-               : fmax(state->primal, GLM_LEAST * state->null);
+    if (glm_has_infimum(state))
+        return state->primal;
+    return fmax(state->primal, state->path && state->path->gaps_of_null
+                                   ? state->null
+                                   : GLM_LEAST * state->null);
 }
 
 /* The least share of a column's curvature that is its own, as assumed of a

@@ -90,6 +90,7 @@ typedef struct glm_path {
     bool given;          /* lambda[] is a list */
     double first, ratio; /* otherwise */
     double most_explained, least_gain;
+    bool gaps_of_null;
     double worst; /* of the gaps of the points reached */
 } glm_path;
 

@@ -154,7 +154,8 @@ strads_err glm_path_new(const strads_glm_path_options *o, glm_path **out)
                        .first = o->first,
                        .ratio = o->ratio,
                        .most_explained = o->most_explained,
-                       .least_gain = o->least_gain};
+                       .least_gain = o->least_gain,
+                       .gaps_of_null = o->gaps_of_null};
     path->lambda = calloc(GLM_POINTS_MAX, sizeof(double));
     if (!path->lambda)
         err = no_memory();

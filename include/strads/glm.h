@@ -101,6 +101,11 @@ typedef struct strads_glm_path_options {
      * that adds less than this share to what is explained. At most 1; 0: no
      * early end. Not by columns. */
     double most_explained, least_gain;
+    /* Gaps of points, and the tolerance, are relative to the objective of the
+     * null model, all penalised coefficients 0, if it is larger than the
+     * point's: late points are then as exact in a plot as early ones. Not by
+     * columns. */
+    bool gaps_of_null;
     /* Programs by columns cross-validate the path in the same run; the others
      * do not use these. folds: 2 .. rows; 0: by the file. A file has each row's
      * fold, a number from 1, one a line; NULL: drawn. Neither: no folds. */

@@ -208,9 +208,7 @@ def search_path(model, config, X, y, weight, folds, losses, offset=None):
         finished = engine.run(
             engine.program_named("glm-path"), options, rows, labels,
             weight=kept, name=type(model).__name__, workers=workers, stop=stop,
-            # Gaps of a path are relative to the null model; errors of its last
-            # points, which may be far smaller, are compared as well.
-            tolerance=model.tol * 1e-4, seed=engine.seed_of(model.random_state))
+            tolerance=model.tol, seed=engine.seed_of(model.random_state))
         if finished.interrupted:
             raise finished.interrupted
         count = ffi.new("uint32_t *")
