@@ -239,7 +239,6 @@ static double wall_clock(void)
 static strads_err fit_at(search *s, const point *p, double gain, bool *better)
 {
     strads_mf_tuning *out = s->out;
-    strads_mf_options o = options_at(s, p, s->sample_each);
     const double from = wall_clock();
     strads_result *result = NULL;
     double train = NAN, held = NAN, test = NAN;
@@ -247,6 +246,7 @@ static strads_err fit_at(search *s, const point *p, double gain, bool *better)
     *better = false;
     if (!may_fit(s, p))
         return STRADS_OK;
+    strads_mf_options o = options_at(s, p, s->sample_each);
     if (o.holdout == 0)
         o.holdout = HELD;
     o.test = NULL;

@@ -11,7 +11,8 @@ extern "C" {
 #endif
 
 /* A point of a path with its certified gap, relative to its objective (or to
- * that of the null model, see gaps_of_null). It is at most the run's tolerance unless rounding prevents it. */
+ * that of the null model, see gaps_of_null). It is at most the run's tolerance
+ * unless rounding prevents it. */
 typedef struct strads_path_point {
     double lambda, objective, gap, intercept;
     double deviance; /* twice the weighted sum of the losses over the rows; for
