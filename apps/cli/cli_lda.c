@@ -227,6 +227,7 @@ static strads_err read_vocab(top_words *t)
 {
     strads_names *names = NULL;
     CLI_TRY(strads_names_read(t->vocab, &names));
+    strads_names_free(t->model->names);
     t->model->names = names;
     return strads_names_count(names) == t->model->words
                ? STRADS_OK
