@@ -15,6 +15,7 @@ typedef struct summary {
     const char *weights, *offset, *labels_path, *names_path;
     double level; /* of the intervals */
     strads_model *model;
+    strads_data *data;
     const strads_names *names;
     strads_names *own_names;
     strads_glm_options of; /* options of the fit */
@@ -73,7 +74,6 @@ static strads_err read_options(summary *s, const char *path)
 static strads_err read_fitted_rows(summary *s, const char *path)
 {
     const strads_model *m = s->model;
-    strads_data *data;
     const strads_data_options wanted = {
         .size = sizeof wanted,
         .split = STRADS_SPLIT_ROWS,
@@ -90,8 +90,8 @@ static strads_err read_fitted_rows(summary *s, const char *path)
         .col_names = m->names,
         .col_means = m->means,
     };
-    CLI_TRY(strads_data_read(path, &wanted, &data));
-    s->cols = strads_data_cols(data);
+    CLI_TRY(strads_data_read(path, &wanted, &s->data));
+    s->cols = strads_data_cols(s->data);
     CLI_TRY(cli_reserve(s->cols + 1, sizeof *s->w, "the coefficients", &s->w));
     CLI_TRY(
         cli_reserve(s->cols + 1, sizeof *s->se, "the standard errors", &s->se));
@@ -99,9 +99,7 @@ static strads_err read_fitted_rows(summary *s, const char *path)
         s->w[m->index[k]] = m->value[k];
     const double b = m->intercepts ? m->intercepts[0] : m->intercept;
     s->w[s->cols] = b;
-    CLI_TRY(strads_glm_errors(data, &s->of, s->w, b, s->se, &s->spread));
-    strads_data_free(data);
-    return STRADS_OK;
+    return strads_glm_errors(s->data, &s->of, s->w, b, s->se, &s->spread);
 }
 
 static strads_err summarise_fit(void *state, const char *const *path)
