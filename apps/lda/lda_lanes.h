@@ -454,7 +454,8 @@ INLINE lanes all_lanes(float x)
 INLINE lanes load_lanes(const float *from)
 {
     return (lanes){four_at(from), four_at(from + FOUR),
-                   four_at(from + 2 * FOUR), four_at(from + 3 * FOUR)};
+                   four_at(from + (size_t)2 * FOUR),
+                   four_at(from + (size_t)3 * FOUR)};
 }
 
 INLINE void store_lanes(float *to, lanes p)
@@ -473,7 +474,8 @@ INLINE four four_counts(const int32_t *n)
 INLINE lanes load_counts(const int32_t *n)
 {
     return (lanes){four_counts(n), four_counts(n + FOUR),
-                   four_counts(n + 2 * FOUR), four_counts(n + 3 * FOUR)};
+                   four_counts(n + (size_t)2 * FOUR),
+                   four_counts(n + (size_t)3 * FOUR)};
 }
 
 INLINE four four_of_row(const uint16_t *n)
@@ -488,7 +490,8 @@ INLINE four four_of_row(const uint16_t *n)
 INLINE lanes row_counts(const uint16_t *n)
 {
     return (lanes){four_of_row(n), four_of_row(n + FOUR),
-                   four_of_row(n + 2 * FOUR), four_of_row(n + 3 * FOUR)};
+                   four_of_row(n + (size_t)2 * FOUR),
+                   four_of_row(n + (size_t)3 * FOUR)};
 }
 
 INLINE lanes add_lanes(lanes p, lanes q)
@@ -574,7 +577,7 @@ INLINE lanes less_from(lanes p, uint32_t lane, float x)
 /* As with AVX-512: stores whole vectors. */
 INLINE void put_q(float *q, uint32_t k, float value)
 {
-    float *at = q + k / FOUR * FOUR;
+    float *at = q + (size_t)(k / FOUR) * FOUR;
     const four_whole lane = four_numbers() == (int32_t)(k % FOUR);
     const four x = (four)((~lane & (four_whole)four_at(at)) |
                           (lane & (four_whole)all_four(value)));
@@ -585,7 +588,7 @@ INLINE void put_q(float *q, uint32_t k, float value)
 INLINE void add_to_row(uint16_t *row, uint32_t k, int16_t by)
 {
     const eight_short numbers = {0, 1, 2, 3, 4, 5, 6, 7};
-    uint16_t *at = row + k / EIGHT * EIGHT;
+    uint16_t *at = row + (size_t)(k / EIGHT) * EIGHT;
     eight_short x;
 
     memcpy(&x, at, sizeof x);
@@ -615,8 +618,8 @@ INLINE uint32_t places_of(const uint32_t *list, uint32_t topic)
 {
     const four_whole x = four_places(list, topic, 0) |
                          four_places(list + FOUR, topic, FOUR) |
-                         four_places(list + 2 * FOUR, topic, 2 * FOUR) |
-                         four_places(list + 3 * FOUR, topic, 3 * FOUR);
+                         four_places(list + (size_t)2 * FOUR, topic, 2 * FOUR) |
+                         four_places(list + (size_t)3 * FOUR, topic, 3 * FOUR);
 
     return (uint32_t)(x[0] | x[1] | x[2] | x[3]);
 }
@@ -636,8 +639,8 @@ INLINE four weigh_four(const lda_site *s, const uint32_t *list, uint32_t own)
 INLINE lanes weigh_listed(const lda_site *s, const uint32_t *list, uint32_t own)
 {
     return (lanes){weigh_four(s, list, own), weigh_four(s, list + FOUR, own),
-                   weigh_four(s, list + 2 * FOUR, own),
-                   weigh_four(s, list + 3 * FOUR, own)};
+                   weigh_four(s, list + (size_t)2 * FOUR, own),
+                   weigh_four(s, list + (size_t)3 * FOUR, own)};
 }
 
 #endif

@@ -80,7 +80,7 @@ gather_part(const mf_line *line, const tile *t, uint32_t i, uint32_t j,
         }
 #pragma GCC unroll 2
         for (uint32_t b = 0; b < PART_ACROSS; b++) {
-            part x = *part_at(v + b * PART);
+            part x = *part_at(v + (size_t)b * PART);
             if (sided)
                 right[b] += line->target[k] * x;
             if (weighted)
@@ -93,10 +93,10 @@ gather_part(const mf_line *line, const tile *t, uint32_t i, uint32_t j,
     for (uint32_t b = 0; b < PART_ACROSS; b++) {
 #pragma GCC unroll 16
         for (uint32_t a = 0; a < PART_LINES; a++)
-            *part_in(t->matrix + (size_t)(i + a) * t->width + j + b * PART) +=
-                sum[a][b];
+            *part_in(t->matrix + (size_t)(i + a) * t->width + j +
+                     (size_t)b * PART) += sum[a][b];
         if (sided)
-            *part_in(t->side + j + b * PART) += right[b];
+            *part_in(t->side + j + (size_t)b * PART) += right[b];
     }
 }
 
