@@ -58,7 +58,7 @@ static void free_fit(fit *f)
 }
 
 static strads_err find_errors(const fit *f, double *se,
-                              strads_glm_spread *spread)
+                              strads_glm_dispersion *dispersion)
 {
     fit copy = *f; /* the options point to this fit's rows */
     strads_data *data = NULL;
@@ -68,7 +68,8 @@ static strads_err find_errors(const fit *f, double *se,
         copy.options.row_offset = f->offset;
     }
     if (!err)
-        err = strads_glm_errors(data, &copy.options, f->w, f->b, se, spread);
+        err =
+            strads_glm_errors(data, &copy.options, f->w, f->b, se, dispersion);
     strads_data_free(data);
     return err;
 }
@@ -122,7 +123,7 @@ static void expect_errors(const fit *f, size_t loss, double tolerance)
     long double a[MOST + 1][MOST + 1] = {{0}}, inverse[MOST + 1][MOST + 1];
     long double pearson = 0;
     double se[MOST + 1];
-    strads_glm_spread spread;
+    strads_glm_dispersion dispersion;
     for (uint64_t i = 0; i < ROWS; i++) {
         long double x[MOST + 1], z = f->b + (weighted ? f->offset[i] : 0);
         for (uint64_t j = 0; j < cols; j++) {
@@ -141,15 +142,15 @@ static void expect_errors(const fit *f, size_t loss, double tolerance)
                 a[j][k] += c * weight_at(loss, mean) * x[j] * x[k];
     }
     invert(n, a, inverse);
-    expect_ok(find_errors(f, se, &spread));
-    const double dispersion =
+    expect_ok(find_errors(f, se, &dispersion));
+    const double value =
         loss == 1 || loss == 2 ? 1 : (double)(pearson / (ROWS - n));
-    cr_expect_float_eq(spread.dof, ROWS - n, 1e-9);
-    cr_expect_eq(spread.estimated, loss != 1 && loss != 2);
-    cr_expect_float_eq(spread.dispersion, dispersion, 1e-9 * dispersion, "%s",
+    cr_expect_float_eq(dispersion.dof, ROWS - n, 1e-9);
+    cr_expect_eq(dispersion.estimated, loss != 1 && loss != 2);
+    cr_expect_float_eq(dispersion.value, value, 1e-9 * value, "%s",
                        losses[loss]);
     for (int j = 0; j < n; j++) {
-        const double wanted = sqrt((double)inverse[j][j] * dispersion);
+        const double wanted = sqrt((double)inverse[j][j] * value);
         cr_expect_float_eq(se[j], wanted, tolerance * wanted,
                            "%s, coefficient %d of %d: %g, not %g", losses[loss],
                            j, n, se[j], wanted);
@@ -175,15 +176,15 @@ Test(glm_errors, do_not_depend_on_the_origin_of_a_full_column)
 {
     for (size_t loss = 0; loss < LOSSES; loss++) {
         double near[MOST + 1], far[MOST + 1];
-        strads_glm_spread spread;
+        strads_glm_dispersion dispersion;
         fit f = make_fit(4, loss, 5, true);
-        expect_ok(find_errors(&f, near, &spread));
+        expect_ok(find_errors(&f, near, &dispersion));
         for (double origin = 1e2; origin < 1e9; origin *= 100) {
             fit moved = make_fit(4, loss, 5, true);
             for (uint64_t i = 0; i < ROWS; i++)
                 lasso_design_col(&moved.design, 1)[i] += origin;
             moved.b -= origin * moved.w[1];
-            expect_ok(find_errors(&moved, far, &spread));
+            expect_ok(find_errors(&moved, far, &dispersion));
             for (int j = 0; j < 4; j++)
                 cr_expect_float_eq(far[j], near[j], 1e-15 * origin + 1e-6,
                                    "%s at %g: %g, not %g", losses[loss], origin,
@@ -198,24 +199,37 @@ Test(glm_errors, do_not_depend_on_the_origin_of_a_full_column)
 Test(glm_errors, are_refused_with_the_reason)
 {
     double se[MOST + 1];
-    strads_glm_spread spread;
+    strads_glm_dispersion dispersion;
     fit f = make_fit(5, 0, 2, true);
     for (uint64_t i = 0; i < ROWS; i++)
         lasso_design_col(&f.design, 3)[i] =
             lasso_design_col(&f.design, 0)[i] -
             2 * lasso_design_col(&f.design, 2)[i];
-    expect_error(find_errors(&f, se, &spread), STRADS_EINVAL,
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
                  "column 4 depends");
     for (uint64_t i = 0; i < ROWS; i++)
         lasso_design_col(&f.design, 1)[i] = 3;
-    expect_error(find_errors(&f, se, &spread), STRADS_EINVAL,
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
                  "column 2 is constant");
+    for (int k = 1; k < 40; k++) { /* means of such numbers are rounded */
+        for (uint64_t i = 0; i < ROWS; i++)
+            lasso_design_col(&f.design, 1)[i] = pow(1.7, k) / 3;
+        expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
+                     "column 2 is constant");
+    }
+    f.options.loss = "logistic";
+    f.b = 1e5;
+    for (uint64_t i = 0; i < ROWS; i++)
+        f.design.y[i] = (double)(i % 2);
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
+                 "at a limit of the family");
+    f.options.loss = "squared";
     f.options.penalty = "l1";
-    expect_error(find_errors(&f, se, &spread), STRADS_EINVAL,
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
                  "without a penalty");
     f.options.penalty = "none";
     f.options.loss = "huber";
-    expect_error(find_errors(&f, se, &spread), STRADS_EINVAL,
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
                  "this one is huber");
     free_fit(&f);
 }

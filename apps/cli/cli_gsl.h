@@ -12,11 +12,10 @@ extern const char cli_gsl_text[];
 /* Checks that `what` can run. STRADS_EINVAL if this build lacks GSL. */
 strads_err cli_gsl_check(const char *what);
 
-/* The probability of a statistic as far from 0 or farther, on both sides, and
- * the distance from 0 that has the probability p: of Student's t with `dof`
- * degrees of freedom or, if dof is 0, of the standard normal. NaN without
- * GSL. */
-double cli_gsl_beyond(double statistic, double dof);
-double cli_gsl_distance(double p, double dof);
+/* The two-sided p-value of a statistic, and the critical value of a two-sided
+ * test at level p: of Student's t with `dof` degrees of freedom or, if dof is 0,
+ * of the standard normal. NaN without GSL. */
+double cli_gsl_p_value(double statistic, double dof);
+double cli_gsl_critical_value(double p, double dof);
 
 #endif

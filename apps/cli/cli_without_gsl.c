@@ -33,14 +33,14 @@ strads_err report_topics_write(const strads_lda_model *model, FILE *out)
     return cli_gsl_check("the map of topics");
 }
 
-double cli_gsl_beyond(double statistic, double dof)
+double cli_gsl_p_value(double statistic, double dof)
 {
     (void)statistic;
     (void)dof;
     return NAN;
 }
 
-double cli_gsl_distance(double p, double dof)
+double cli_gsl_critical_value(double p, double dof)
 {
     (void)p;
     (void)dof;

@@ -22,7 +22,7 @@ typedef struct summary {
     uint64_t cols;
     double *w;  /* [cols] */
     double *se; /* [cols + 1] */
-    strads_glm_spread spread;
+    strads_glm_dispersion dispersion;
 } summary;
 
 static const strads_option summary_table[] = {
@@ -99,7 +99,7 @@ static strads_err read_fitted_rows(summary *s, const char *path)
         s->w[m->index[k]] = m->value[k];
     const double b = m->intercepts ? m->intercepts[0] : m->intercept;
     s->w[s->cols] = b;
-    return strads_glm_errors(s->data, &s->of, s->w, b, s->se, &s->spread);
+    return strads_glm_errors(s->data, &s->of, s->w, b, s->se, &s->dispersion);
 }
 
 static strads_err summarise_fit(void *state, const char *const *path)
@@ -124,10 +124,10 @@ static figures figures_of(const summary *s, uint64_t j)
 {
     const double value = s->w[j], se = s->se[j];
     /* With an estimated dispersion the statistic has a t distribution. */
-    const double dof = s->spread.estimated ? s->spread.dof : 0;
-    const double reach = cli_gsl_distance(1 - s->level, dof) * se;
+    const double dof = s->dispersion.estimated ? s->dispersion.dof : 0;
+    const double reach = cli_gsl_critical_value(1 - s->level, dof) * se;
     return (figures){value,         se,
-                     value / se,    cli_gsl_beyond(value / se, dof),
+                     value / se,    cli_gsl_p_value(value / se, dof),
                      value - reach, value + reach};
 }
 
@@ -141,7 +141,7 @@ static void put_line(const summary *s, FILE *out, const char *name, uint64_t j)
 static void put_page(const summary *s, FILE *out)
 {
     char buffer[CLI_NAME_SIZE], interval[32];
-    const char *sign = s->spread.estimated ? "t" : "z";
+    const char *sign = s->dispersion.estimated ? "t" : "z";
     (void)snprintf(interval, sizeof interval, "%.4g %% interval",
                    100 * s->level);
     (void)fprintf(out, "%-20s %12s %12s %9s %10s  %25s\n", "", "estimate",
@@ -151,8 +151,8 @@ static void put_page(const summary *s, FILE *out)
     for (uint64_t j = 0; j < s->cols; j++)
         put_line(s, out, cli_name(s->names, j, 1, buffer), j);
     (void)fprintf(out, "\n%.0f degrees of freedom, dispersion %.6g%s\n",
-                  s->spread.dof, s->spread.dispersion,
-                  s->spread.estimated ? "" : " by the family");
+                  s->dispersion.dof, s->dispersion.value,
+                  s->dispersion.estimated ? "" : " by the family");
 }
 
 static void put_test(const summary *s, cli_table *t, const char *name,

@@ -14,6 +14,10 @@
 
 enum { MOST_COLUMNS = 5000 };
 
+/* A column whose deviation is below this share of its mean is constant: the
+ * rest is rounding. */
+static const double CONSTANT = 1e-13;
+
 typedef struct information {
     const glm_problem *problem;
     const strads_sparse *x;
@@ -38,25 +42,25 @@ typedef struct family {
     double (*variance)(double mean, double p);
 } family;
 
-static double one(double mean, double p)
+static double constant_variance(double mean, double p)
 {
     (void)mean, (void)p;
     return 1;
 }
 
-static double itself(double mean, double p)
+static double poisson_variance(double mean, double p)
 {
     (void)p;
     return mean;
 }
 
-static double of_classes(double mean, double p)
+static double bernoulli_variance(double mean, double p)
 {
     (void)p;
     return mean * (1 - mean);
 }
 
-static double mean_square(double mean, double p)
+static double gamma_variance(double mean, double p)
 {
     (void)p;
     return mean * mean;
@@ -72,12 +76,12 @@ static double tweedie_variance(double mean, double p)
     return pow(mean, p);
 }
 
-static const family families[] = {{"squared", true, one, one},
-                                  {"logistic", false, of_classes, of_classes},
-                                  {"poisson", false, itself, itself},
-                                  {"gamma", true, one, mean_square},
-                                  {"tweedie", true, tweedie_weight,
-                                   tweedie_variance}};
+static const family families[] = {
+    {"squared", true, constant_variance, constant_variance},
+    {"logistic", false, bernoulli_variance, bernoulli_variance},
+    {"poisson", false, poisson_variance, poisson_variance},
+    {"gamma", true, constant_variance, gamma_variance},
+    {"tweedie", true, tweedie_weight, tweedie_variance}};
 
 static strads_err find_family(const glm_problem *problem, const family **out)
 {
@@ -96,89 +100,93 @@ static strads_err find_family(const glm_problem *problem, const family **out)
 /* ---- rows ---------------------------------------------------------------- */
 
 /* Computes v of each row, and Pearson's sum c (y - mean)^2 / V(mean). */
-static double weigh_rows(information *n, const family *of, const double *w,
+static double weigh_rows(information *info, const family *of, const double *w,
                          double b)
 {
-    const glm_problem *problem = n->problem;
+    const glm_problem *problem = info->problem;
     double pearson = 0;
-    for (uint64_t i = 0; i < n->rows; i++) {
-        double z = b + n->offset[i];
-        for (uint64_t e = n->x->start[i]; e < n->x->start[i + 1]; e++)
-            z += w[n->x->index[e]] * strads_sparse_value(n->x, e);
+    for (uint64_t i = 0; i < info->rows; i++) {
+        double z = b + info->offset[i];
+        for (uint64_t e = info->x->start[i]; e < info->x->start[i + 1]; e++)
+            z += w[info->x->index[e]] * strads_sparse_value(info->x, e);
         const double mean = problem->loss->mean(z);
         const double y =
-            problem->loss->labels == GLM_CLASSES ? n->y[i] > 0 : n->y[i];
-        n->v[i] = n->c[i] * of->weight(mean, problem->p);
-        n->total += n->v[i];
-        if (n->c[i] > 0)
-            pearson += n->c[i] * (y - mean) * (y - mean) /
+            problem->loss->labels == GLM_CLASSES ? info->y[i] > 0 : info->y[i];
+        info->v[i] = info->c[i] * of->weight(mean, problem->p);
+        info->total += info->v[i];
+        if (info->c[i] > 0)
+            pearson += info->c[i] * (y - mean) * (y - mean) /
                        of->variance(mean, problem->p);
     }
     return pearson;
 }
 
 /* Computes the columns' origins, and the means of what is left. */
-static void find_means(information *n)
+static void find_means(information *info)
 {
-    uint64_t *count = (uint64_t *)(void *)n->matrix; /* free until products */
-    for (uint64_t e = 0; e < n->x->nnz; e++)
-        count[n->x->index[e]]++;
-    for (uint64_t i = 0; i < n->rows; i++)
-        for (uint64_t e = n->x->start[i]; e < n->x->start[i + 1]; e++)
-            n->origin[n->x->index[e]] +=
-                n->v[i] / n->total * strads_sparse_value(n->x, e);
-    for (uint32_t j = 0; j < n->cols; j++)
-        n->origin[j] = count[j] == n->rows ? n->origin[j] : 0;
-    for (uint64_t i = 0; i < n->rows; i++)
-        for (uint64_t e = n->x->start[i]; e < n->x->start[i + 1]; e++) {
-            const uint32_t j = n->x->index[e];
-            n->mean[j] += n->v[i] / n->total *
-                          (strads_sparse_value(n->x, e) - n->origin[j]);
+    uint64_t *count =
+        (uint64_t *)(void *)info->matrix; /* free until products */
+    for (uint64_t e = 0; e < info->x->nnz; e++)
+        count[info->x->index[e]]++;
+    for (uint64_t i = 0; i < info->rows; i++)
+        for (uint64_t e = info->x->start[i]; e < info->x->start[i + 1]; e++)
+            info->origin[info->x->index[e]] +=
+                info->v[i] / info->total * strads_sparse_value(info->x, e);
+    for (uint32_t j = 0; j < info->cols; j++)
+        info->origin[j] = count[j] == info->rows ? info->origin[j] : 0;
+    for (uint64_t i = 0; i < info->rows; i++)
+        for (uint64_t e = info->x->start[i]; e < info->x->start[i + 1]; e++) {
+            const uint32_t j = info->x->index[e];
+            info->mean[j] +=
+                info->v[i] / info->total *
+                (strads_sparse_value(info->x, e) - info->origin[j]);
         }
-    memset(count, 0, n->cols * sizeof *count);
+    memset(count, 0, info->cols * sizeof *count);
 }
 
 /* Adds v x x' of all rows to the lower half of the matrix. */
-static void add_products(information *n)
+static void add_products(information *info)
 {
-    for (uint64_t i = 0; i < n->rows; i++) {
-        const uint64_t from = n->x->start[i], end = n->x->start[i + 1];
+    for (uint64_t i = 0; i < info->rows; i++) {
+        const uint64_t from = info->x->start[i], end = info->x->start[i + 1];
         for (uint64_t e = from; e < end; e++) {
-            const uint32_t j = n->x->index[e];
-            const double at = strads_sparse_value(n->x, e) - n->origin[j];
-            double *line = n->matrix + (size_t)j * n->cols;
-            n->line[e - from] = at;
+            const uint32_t j = info->x->index[e];
+            const double at = strads_sparse_value(info->x, e) - info->origin[j];
+            double *line = info->matrix + (size_t)j * info->cols;
+            info->line[e - from] = at;
             for (uint64_t f = from; f <= e; f++)
-                line[n->x->index[f]] += n->v[i] * at * n->line[f - from];
+                line[info->x->index[f]] +=
+                    info->v[i] * at * info->line[f - from];
         }
     }
-    for (uint32_t j = 0; j < n->cols; j++)
+    for (uint32_t j = 0; j < info->cols; j++)
         for (uint32_t l = 0; l <= j; l++)
-            n->matrix[(size_t)j * n->cols + l] -=
-                n->total * n->mean[j] * n->mean[l];
+            info->matrix[(size_t)j * info->cols + l] -=
+                info->total * info->mean[j] * info->mean[l];
 }
 
 /* ---- the inverse --------------------------------------------------------- */
 
 /* Scales the matrix to a diagonal of 1, which makes pivots comparable, and
  * factors it. `scale` becomes the roots of the diagonal. */
-static strads_err factor_matrix(information *n, double *scale)
+static strads_err factor_matrix(information *info, double *scale)
 {
-    for (uint32_t j = 0; j < n->cols; j++) {
-        const double own = n->matrix[(size_t)j * n->cols + j];
-        if (!(own > 0))
+    for (uint32_t j = 0; j < info->cols; j++) {
+        const double own = info->matrix[(size_t)j * info->cols + j];
+        const double nothing = CONSTANT * info->origin[j];
+        if (!(own > info->total * nothing * nothing))
             return strads_fail(STRADS_EINVAL,
                                "column %" PRIu32 " is constant: it has no "
                                "standard error; leave it out",
                                j + 1);
         scale[j] = sqrt(own);
     }
-    for (uint32_t j = 0; j < n->cols; j++)
+    for (uint32_t j = 0; j < info->cols; j++)
         for (uint32_t l = 0; l <= j; l++)
-            n->matrix[(size_t)j * n->cols + l] /= scale[j] * scale[l];
-    linear_factor(column_kernels_choose(n->cols), n->cols, n->matrix);
-    for (uint32_t j = 0; j < n->cols; j++)
-        if (n->matrix[(size_t)j * n->cols + j] >= LINEAR_DEPENDENT)
+            info->matrix[(size_t)j * info->cols + l] /= scale[j] * scale[l];
+    linear_factor(column_kernels_choose(info->cols), info->cols, info->matrix);
+    for (uint32_t j = 0; j < info->cols; j++)
+        if (info->matrix[(size_t)j * info->cols + j] >= LINEAR_DEPENDENT)
             return strads_fail(STRADS_EINVAL,
                                "column %" PRIu32 " depends on those before it: "
                                "there are no standard errors; leave it out",
@@ -188,11 +196,11 @@ static strads_err factor_matrix(information *n, double *scale)
 
 /* u' H^-1 u for a vector in units of the scaled matrix, which is
  * overwritten: the squares of L^-1 u. */
-static double spread_along(const information *n, uint32_t first, double *u)
+static double inverse_form(const information *info, uint32_t first, double *u)
 {
     double sum = 0;
-    for (uint32_t j = first; j < n->cols; j++) {
-        const double *line = n->matrix + (size_t)j * n->cols;
+    for (uint32_t j = first; j < info->cols; j++) {
+        const double *line = info->matrix + (size_t)j * info->cols;
         for (uint32_t l = first; l < j; l++)
             u[j] -= line[l] * u[l];
         u[j] /= line[j];
@@ -201,21 +209,22 @@ static double spread_along(const information *n, uint32_t first, double *u)
     return sum;
 }
 
-static void put_errors(information *n, const double *scale, double dispersion,
-                       double *se)
+static void put_errors(information *info, const double *scale,
+                       double dispersion, double *se)
 {
-    const bool intercept = n->problem->options.intercept;
-    double *u = n->line;
-    for (uint32_t j = 0; j < n->cols; j++) {
-        memset(u + j, 0, (n->cols - j) * sizeof *u);
+    const bool intercept = info->problem->options.intercept;
+    double *u = info->line;
+    for (uint32_t j = 0; j < info->cols; j++) {
+        memset(u + j, 0, (info->cols - j) * sizeof *u);
         u[j] = 1;
-        se[j] = sqrt(dispersion * spread_along(n, j, u)) / scale[j];
+        se[j] = sqrt(dispersion * inverse_form(info, j, u)) / scale[j];
     }
-    for (uint32_t j = 0; j < n->cols; j++)
-        u[j] = (n->origin[j] + n->mean[j]) / scale[j];
-    se[n->cols] =
-        intercept ? sqrt(dispersion * (1 / n->total + spread_along(n, 0, u)))
-                  : 0;
+    for (uint32_t j = 0; j < info->cols; j++)
+        u[j] = (info->origin[j] + info->mean[j]) / scale[j];
+    se[info->cols] =
+        intercept
+            ? sqrt(dispersion * (1 / info->total + inverse_form(info, 0, u)))
+            : 0;
 }
 
 /* ---- the call ------------------------------------------------------------ */
@@ -240,52 +249,60 @@ static strads_err check_fit(const strads_data *data, const glm_problem *problem)
                : STRADS_OK;
 }
 
-static strads_err read_all_rows(information *n, const strads_share *share)
+static strads_err read_all_rows(information *info, const strads_share *share)
 {
-    const strads_glm_options *o = &n->problem->options;
+    const strads_glm_options *o = &info->problem->options;
     const linear_weights weights = {o->weights, o->row_weight};
-    strads_err err = columns_targets(n->problem, share, n->y, NULL);
+    strads_err err = columns_targets(info->problem, share, info->y, NULL);
     if (!err)
-        err = linear_read_weights(weights, share, n->rows, n->c);
-    return err ? err : glm_read_offsets(o, &share->rows, n->rows, n->offset);
+        err = linear_read_weights(weights, share, info->rows, info->c);
+    return err ? err
+               : glm_read_offsets(o, &share->rows, info->rows, info->offset);
 }
 
-static strads_err find_errors(information *n, const strads_share *share,
+static strads_err find_errors(information *info, const strads_share *share,
                               const double *w, double b, double *se,
-                              strads_glm_spread *spread)
+                              strads_glm_dispersion *dispersion)
 {
-    const bool intercept = n->problem->options.intercept;
+    const bool intercept = info->problem->options.intercept;
     const family *of = NULL;
     double used = 0;
-    strads_err err = find_family(n->problem, &of);
+    strads_err err = find_family(info->problem, &of);
     if (!err)
-        err = read_all_rows(n, share);
+        err = read_all_rows(info, share);
     if (err)
         return err;
-    const double pearson = weigh_rows(n, of, w, b);
-    for (uint64_t i = 0; i < n->rows; i++)
-        used += n->c[i] > 0;
-    const double dof = used - n->cols - intercept;
+    const double pearson = weigh_rows(info, of, w, b);
+    for (uint64_t i = 0; i < info->rows; i++)
+        used += info->c[i] > 0;
+    if (!(info->total > 0 && isfinite(info->total) && isfinite(pearson)))
+        return strads_fail(STRADS_EINVAL,
+                           "the means of the rows are at a limit of the "
+                           "family, as of separable classes: there are no "
+                           "standard errors");
+    const double dof = used - info->cols - intercept;
     if (dof <= 0)
         return strads_fail(STRADS_EINVAL,
                            "%.0f rows with a weight leave no degrees of "
                            "freedom for %" PRIu32 " coefficients%s",
-                           used, n->cols, intercept ? " and an intercept" : "");
+                           used, info->cols,
+                           intercept ? " and an intercept" : "");
     if (intercept)
-        find_means(n);
-    add_products(n);
-    double *scale = n->v; /* rows are more than columns; no longer used */
-    if ((err = factor_matrix(n, scale)))
+        find_means(info);
+    add_products(info);
+    double *scale = info->v; /* rows are more than columns; no longer used */
+    if ((err = factor_matrix(info, scale)))
         return err;
-    *spread = (strads_glm_spread){of->estimated ? pearson / dof : 1, dof,
-                                  of->estimated};
-    put_errors(n, scale, spread->dispersion, se);
+    *dispersion = (strads_glm_dispersion){of->estimated ? pearson / dof : 1,
+                                          dof, of->estimated};
+    put_errors(info, scale, dispersion->value, se);
     return STRADS_OK;
 }
 
 strads_err strads_glm_errors(const strads_data *data,
                              const strads_glm_options *options, const double *w,
-                             double b, double *se, strads_glm_spread *spread)
+                             double b, double *se,
+                             strads_glm_dispersion *dispersion)
 {
     glm_problem problem;
     strads_err err = glm_options_resolve(options, &problem);
@@ -299,19 +316,19 @@ strads_err strads_glm_errors(const strads_data *data,
         return strads_fail(STRADS_ENOMEM,
                            "no memory left for the information of %zu columns",
                            cols);
-    information n = {.problem = &problem,
-                     .x = &share->by_row,
-                     .rows = rows,
-                     .cols = (uint32_t)cols,
-                     .y = room,
-                     .c = room + rows,
-                     .offset = room + 2 * rows,
-                     .v = room + 3 * rows,
-                     .origin = room + 4 * rows,
-                     .mean = room + 4 * rows + cols,
-                     .line = room + 4 * rows + 2 * cols,
-                     .matrix = room + 4 * rows + 3 * cols};
-    err = find_errors(&n, share, w, b, se, spread);
+    information info = {.problem = &problem,
+                        .x = &share->by_row,
+                        .rows = rows,
+                        .cols = (uint32_t)cols,
+                        .y = room,
+                        .c = room + rows,
+                        .offset = room + 2 * rows,
+                        .v = room + 3 * rows,
+                        .origin = room + 4 * rows,
+                        .mean = room + 4 * rows + cols,
+                        .line = room + 4 * rows + 2 * cols,
+                        .matrix = room + 4 * rows + 3 * cols};
+    err = find_errors(&info, share, w, b, se, dispersion);
     free(room);
     return err;
 }

@@ -4,18 +4,13 @@
  * rounding errors are small there too. */
 #include <math.h>
 
+#include "glm_log_link.h"
 #include "glm_loss.h"
-
-/* exp(d) - 1 - d, accurate for small d. */
-static double over_tangent(double d)
-{
-    return fabs(d) < 1e-5 ? d * d * (.5 + d / 6) : expm1(d) - d;
-}
 
 static double poisson_value(double y, double z, double p)
 {
     (void)p;
-    return y > 0 ? y * over_tangent(z - log(y)) : exp(z);
+    return y > 0 ? y * glm_exp_above_tangent(z - log(y)) : exp(z);
 }
 
 static double poisson_slope(double y, double z, double p)
@@ -47,25 +42,10 @@ static double poisson_conjugate(double y, double u, double p)
                                             : 1);
 }
 
-static double poisson_mean(double z)
-{
-    return exp(z);
-}
-
-static double poisson_link(double mean)
-{
-    return log(mean);
-}
-
-static double poisson_toward(double y)
-{
-    return y > 0 ? 0 : -1;
-}
-
 const glm_loss glm_loss_poisson = {.labels = GLM_COUNTS,
                                    .value = poisson_value,
                                    .evaluate = evaluate,
                                    .conjugate = poisson_conjugate,
-                                   .mean = poisson_mean,
-                                   .link = poisson_link,
-                                   .toward = poisson_toward};
+                                   .mean = glm_log_link_mean,
+                                   .link = glm_log_link,
+                                   .toward = glm_log_link_toward};

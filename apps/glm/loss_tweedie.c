@@ -10,20 +10,16 @@
  * too. */
 #include <math.h>
 
+#include "glm_log_link.h"
 #include "glm_loss.h"
 
 enum { GAMMA_POWER = 2 };
 
-/* exp(d) - 1 - d, accurate for small d. */
-static double above_tangent(double d)
-{
-    return fabs(d) < 1e-5 ? d * d * (.5 + d / 6) : expm1(d) - d;
-}
-
 static double deviance(double d, double p)
 {
     const double a = p - 1, b = 2 - p;
-    return above_tangent(-a * d) / a + (b > 0 ? above_tangent(b * d) / b : 0);
+    return glm_exp_above_tangent(-a * d) / a +
+           (b > 0 ? glm_exp_above_tangent(b * d) / b : 0);
 }
 
 static double deviance_slope(double d, double p)
@@ -98,21 +94,6 @@ static double tweedie_conjugate(double y, double u, double p)
     return u * log(y) + scale * find_most(u / scale, p);
 }
 
-static double log_mean(double z)
-{
-    return exp(z);
-}
-
-static double log_link(double mean)
-{
-    return log(mean);
-}
-
-static double tweedie_toward(double y)
-{
-    return y > 0 ? 0 : -1;
-}
-
 const glm_loss glm_loss_tweedie = {.labels = GLM_COUNTS,
                                    .usual = 1.5,
                                    .least = 1,
@@ -120,16 +101,16 @@ const glm_loss glm_loss_tweedie = {.labels = GLM_COUNTS,
                                    .value = tweedie_value,
                                    .evaluate = evaluate,
                                    .conjugate = tweedie_conjugate,
-                                   .mean = log_mean,
-                                   .link = log_link,
-                                   .toward = tweedie_toward};
+                                   .mean = glm_log_link_mean,
+                                   .link = glm_log_link,
+                                   .toward = glm_log_link_toward};
 
 /* ---- power 2 ------------------------------------------------------------- */
 
 static double gamma_value(double y, double z, double p)
 {
     (void)p;
-    return above_tangent(log(y) - z);
+    return glm_exp_above_tangent(log(y) - z);
 }
 
 /* Returns sum c f, as evaluate() with p = 2 in one exponential a row. */
@@ -141,7 +122,7 @@ static double evaluate_gamma(const glm_rows *rows, double p, double *r,
     for (uint64_t i = 0; i < rows->n; i++) {
         const double c = rows->c[i], d = rows->z[i] - log(rows->y[i]);
         const double e = expm1(-d);
-        sum += c * (fabs(d) < 1e-5 ? above_tangent(-d) : e + d);
+        sum += c * (fabs(d) < 1e-5 ? glm_exp_above_tangent(-d) : e + d);
         if (r)
             r[i] = c * e;
         if (h)
@@ -165,5 +146,5 @@ const glm_loss glm_loss_gamma = {.labels = GLM_POSITIVE,
                                  .value = gamma_value,
                                  .evaluate = evaluate_gamma,
                                  .conjugate = gamma_conjugate,
-                                 .mean = log_mean,
-                                 .link = log_link};
+                                 .mean = glm_log_link_mean,
+                                 .link = glm_log_link};

@@ -221,19 +221,19 @@ STRADS_API double strads_glm_lambda_max(const void *state);
 STRADS_API bool strads_glm_separable(const void *state);
 
 /* Returns the prediction of a loss at margin = o + x'w + b: the number, the
- * mean count, or the probability of the second class. NaN: unknown loss. */
+ * mean, or the probability of the second class. NaN: unknown loss. */
 STRADS_API double strads_glm_mean(const char *loss, double margin);
 /* Returns whether a loss is for two classes. */
 STRADS_API bool strads_glm_classifies(const char *loss);
 
 /* ---- standard errors ----------------------------------------------------- */
 
-typedef struct strads_glm_spread {
-    double dispersion; /* the variance of a label is this times V(mean) */
-    double dof;        /* rows with a weight, less the coefficients and b */
-    bool estimated;    /* the dispersion is Pearson's estimate; otherwise it is
+typedef struct strads_glm_dispersion {
+    double value;   /* the variance of a label is this times V(mean) */
+    double dof;     /* rows with a weight, less the coefficients and b */
+    bool estimated; /* the dispersion is Pearson's estimate; otherwise it is
                           1, as for logistic and poisson */
-} strads_glm_spread;
+} strads_glm_dispersion;
 
 /* Computes standard errors of a fit without a penalty and bounds, from the
  * expected information at w and b (McCullagh and Nelder, "Generalized Linear
@@ -250,7 +250,7 @@ typedef struct strads_glm_spread {
 STRADS_API strads_err strads_glm_errors(const strads_data *data,
                                         const strads_glm_options *options,
                                         const double *w, double b, double *se,
-                                        strads_glm_spread *spread);
+                                        strads_glm_dispersion *dispersion);
 
 #ifdef __cplusplus
 }
