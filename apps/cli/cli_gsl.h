@@ -13,8 +13,8 @@ extern const char cli_gsl_text[];
 strads_err cli_gsl_check(const char *what);
 
 /* The two-sided p-value of a statistic, and the critical value of a two-sided
- * test at level p: of Student's t with `dof` degrees of freedom or, if dof is 0,
- * of the standard normal. NaN without GSL. */
+ * test at level p: of Student's t with `dof` degrees of freedom or, if dof is
+ * 0, of the standard normal. NaN without GSL. */
 double cli_gsl_p_value(double statistic, double dof);
 double cli_gsl_critical_value(double p, double dof);
 

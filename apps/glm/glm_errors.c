@@ -14,8 +14,8 @@
 
 enum { MOST_COLUMNS = 5000 };
 
-/* A column whose deviation is below this share of its mean is constant: the
- * rest is rounding. */
+/* A column with a deviation below this share of its mean is constant: the rest
+ * is rounding. */
 static const double CONSTANT = 1e-13;
 
 typedef struct information {

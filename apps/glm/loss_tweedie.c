@@ -5,9 +5,9 @@
  *
  * With a = p - 1, b = 2 - p and d = z - log(y), f = y^b G(d) for
  *     G(d) = (exp(-a d) - 1 + a d) / a + (exp(b d) - 1 - b d) / b
- * whose second term is 0 for b = 0. f and its conjugate are 0 for an exact fit
- * and small near it, and are computed so that rounding errors are small there
- * too. */
+ * where the second term is 0 for b = 0. f and its conjugate are 0 for an exact
+ * fit and small near it, and are computed so that rounding errors are small
+ * there too. */
 #include <math.h>
 
 #include "glm_log_link.h"
