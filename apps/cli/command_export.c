@@ -127,7 +127,7 @@ static void add_probabilities(exporting *e)
     cli_onnx_output(&e->onnx, "probabilities", e->number, e->as.of.n);
 }
 
-/* Names of the input's columns, one a line, for who feeds them. */
+/* Adds the names of the columns of X, one a line, as metadata. */
 static strads_err add_column_names(exporting *e)
 {
     const strads_names *names = e->model->names;
