@@ -18,7 +18,6 @@
     X(nng_aio_count)              \
     X(nng_aio_free)               \
     X(nng_aio_get_output)         \
-    X(nng_aio_reap)               \
     X(nng_aio_result)             \
     X(nng_aio_set_iov)            \
     X(nng_aio_wait)               \
@@ -33,7 +32,6 @@
     X(nng_socket_set_int)         \
     X(nng_stream_close)           \
     X(nng_stream_dialer_alloc)    \
-    X(nng_stream_dialer_close)    \
     X(nng_stream_dialer_dial)     \
     X(nng_stream_dialer_free)     \
     X(nng_stream_dialer_set_bool) \

@@ -22,7 +22,7 @@
 enum {
     BUFFER_BYTES = 65536,
     PIECES_MAX = 4,
-    CLOSE_MS = 200 /* for a dial to end after its time limit */
+    LEFT_MAX = 64 /* dials that go on after their time limit */
 };
 
 typedef struct buffer {
@@ -312,21 +312,38 @@ static strads_err use_authorities(const sti_nng *nng, nng_stream_dialer *dialer,
     return err;
 }
 
-/* A dial that runs. */
+/* A dial of nng. Its time limit is not one of nng: to cancel a dial that runs,
+ * or to close its dialler, uses freed memory (nng 1.5) or ends the process (nng
+ * 1.10) if the dial goes on at the same moment. So a dial that lasts too long
+ * is left to end by itself, when the other end or the kernel gives up, and a
+ * later dial frees it. */
 typedef struct dial {
     const sti_nng *nng;
+    nng_stream_dialer *dialer;
     nng_aio *aio;
-    pthread_mutex_t lock; /* guards is_over and is_left */
-    pthread_cond_t changed;
+    pthread_mutex_t lock; /* guards is_over */
+    pthread_cond_t ended;
     bool is_over;
-    bool is_left; /* after_dialling frees it */
+    struct dial *next;
 } dial;
 
-static void free_dial(dial *d)
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+static dial *left; /* dials that were left */
+
+/* Returns a result of nng. The dial is over. */
+static int free_dial(dial *d, nng_stream **out)
 {
-    (void)pthread_cond_destroy(&d->changed);
+    const sti_nng *nng = d->nng;
+    nng->nng_aio_wait(d->aio);
+    const int rv = nng->nng_aio_result(d->aio);
+    if (rv == 0)
+        *out = nng->nng_aio_get_output(d->aio, 0);
+    nng->nng_aio_free(d->aio);
+    nng->nng_stream_dialer_free(d->dialer);
+    (void)pthread_cond_destroy(&d->ended);
     (void)pthread_mutex_destroy(&d->lock);
     free(d);
+    return rv;
 }
 
 /* On a thread of nng. */
@@ -335,15 +352,25 @@ static void after_dialling(void *arg)
     dial *d = arg;
     pthread_mutex_lock(&d->lock);
     d->is_over = true;
-    const bool is_left = d->is_left;
-    pthread_cond_signal(&d->changed);
+    pthread_cond_signal(&d->ended);
     pthread_mutex_unlock(&d->lock);
-    if (!is_left)
-        return;
-    if (d->nng->nng_aio_result(d->aio) == 0)
-        d->nng->nng_stream_free(d->nng->nng_aio_get_output(d->aio, 0));
-    d->nng->nng_aio_reap(d->aio);
-    free_dial(d);
+}
+
+/* Takes over the dialler. NULL: no memory. */
+static dial *start_dial(const sti_nng *nng, nng_stream_dialer *dialer)
+{
+    dial *d = calloc(1, sizeof *d);
+    if (!d || nng->nng_aio_alloc(&d->aio, after_dialling, d) != 0) {
+        free(d);
+        nng->nng_stream_dialer_free(dialer);
+        return NULL;
+    }
+    d->nng = nng;
+    d->dialer = dialer;
+    (void)pthread_mutex_init(&d->lock, NULL);
+    (void)sti_monotonic_cond_init(&d->ended);
+    nng->nng_stream_dialer_dial(dialer, d->aio);
+    return d;
 }
 
 /* Waits until the dial is over. False: it lasts longer. */
@@ -351,54 +378,54 @@ static bool await_dial(dial *d, unsigned ms)
 {
     const uint64_t until = sti_monotonic_in((uint64_t)ms * 1000000);
     pthread_mutex_lock(&d->lock);
-    while (!d->is_over && sti_monotonic_wait(&d->changed, &d->lock, until))
+    while (!d->is_over && sti_monotonic_wait(&d->ended, &d->lock, until))
         continue;
     const bool is_over = d->is_over;
     pthread_mutex_unlock(&d->lock);
     return is_over;
 }
 
-/* False: it is over after all. */
-static bool leave_dial(dial *d)
+/* Frees the dials that were left and are over; returns how many are not. */
+static unsigned free_left_dials(void)
 {
-    pthread_mutex_lock(&d->lock);
-    d->is_left = !d->is_over;
-    const bool is_left = d->is_left;
-    pthread_mutex_unlock(&d->lock);
-    return is_left;
+    unsigned count = 0;
+    pthread_mutex_lock(&left_lock);
+    for (dial **at = &left; *at;) {
+        dial *d = *at;
+        const sti_nng *nng = d->nng;
+        nng_stream *there = NULL;
+        if (await_dial(d, 0)) {
+            *at = d->next;
+            if (free_dial(d, &there) == 0)
+                nng->nng_stream_free(there);
+        } else {
+            count++;
+            at = &d->next;
+        }
+    }
+    pthread_mutex_unlock(&left_lock);
+    return count;
 }
 
-/* Dials and frees the dialler. Returns a result of nng. The time limit is not
- * one of nng: in nng 1.5 that, as any cancellation, uses freed memory if the
- * operation ends at the same time. To close the dialler is safe, but the
- * operation may then never end if it has just connected: it is left, with its
- * dialler. */
+static void leave_dial(dial *d)
+{
+    pthread_mutex_lock(&left_lock);
+    d->next = left;
+    left = d;
+    pthread_mutex_unlock(&left_lock);
+}
+
+/* Dials and frees the dialler. Returns a result of nng. */
 static int run_dialler(const sti_nng *nng, nng_stream_dialer *dialer,
                        unsigned ms, nng_stream **out)
 {
-    dial *d = calloc(1, sizeof *d);
-    if (!d || nng->nng_aio_alloc(&d->aio, after_dialling, d) != 0) {
-        free(d);
-        nng->nng_stream_dialer_free(dialer);
+    dial *d = start_dial(nng, dialer);
+    if (!d)
         return NNG_ENOMEM;
-    }
-    d->nng = nng;
-    (void)pthread_mutex_init(&d->lock, NULL);
-    (void)sti_monotonic_cond_init(&d->changed);
-    nng->nng_stream_dialer_dial(dialer, d->aio);
-    if (!await_dial(d, ms)) {
-        nng->nng_stream_dialer_close(dialer);
-        if (!await_dial(d, CLOSE_MS) && leave_dial(d))
-            return NNG_ETIMEDOUT;
-    }
-    nng->nng_aio_wait(d->aio);
-    const int rv = nng->nng_aio_result(d->aio);
-    if (rv == 0)
-        *out = nng->nng_aio_get_output(d->aio, 0);
-    nng->nng_aio_free(d->aio);
-    nng->nng_stream_dialer_free(dialer);
-    free_dial(d);
-    return rv == NNG_ECLOSED ? NNG_ETIMEDOUT : rv;
+    if (await_dial(d, ms))
+        return free_dial(d, out);
+    leave_dial(d);
+    return NNG_ETIMEDOUT;
 }
 
 strads_err sti_nng_dial(const sti_url *url, unsigned ms, int *error,
@@ -412,6 +439,10 @@ strads_err sti_nng_dial(const sti_url *url, unsigned ms, int *error,
     strads_err err = sti_nng_load(&nng);
     if (err)
         return err;
+    if (free_left_dials() >= LEFT_MAX) {
+        *error = ETIMEDOUT;
+        return STRADS_EIO;
+    }
     sti_url_write(url, text);
     int rv = nng->nng_stream_dialer_alloc(&dialer, text);
     if (rv != 0)
