@@ -93,6 +93,11 @@ refuses 2 "rows" lasso train year.svm --cut diagonal
 gives 2 lasso train year.pack --cut columns --lambda 0
 says err "needs a lambda above 0"
 
+# Without negative coefficients, the same optimum as by rows.
+gives 0 lasso train year.svm --lambda-ratio 0.1 --positive --model rows.json
+gives 0 lasso train year.pack --lambda-ratio 0.1 --positive --cut columns --model columns.json
+near "$(member rows.json objective)" "$(member columns.json objective)" 1e-6 "--positive by columns"
+
 # Short of the tolerance, a fit says so and exits with 3.
 gives 3 lasso train year.pack --lambda-ratio 0.05 --tolerance 1e-15 --cut columns
 says err "stalled short of --tolerance"

@@ -263,9 +263,9 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
     static const columns_cut by_rows = {1, 1, 0, false};
     static const columns_cut fits[] = {{1, 1, 1, true}, {3, 2, 1, true}};
     for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
-        for (size_t how = 0; how < 6; how++) {
+        for (size_t how = 0; how < 12; how++) {
             lasso_recipe recipe = shapes[1 + how % 3];
-            recipe.seed = 10 * l + how;
+            recipe.seed = 20 * l + how;
             lasso_design d = lasso_design_random(&recipe);
             for (uint64_t i = 0; i < d.rows; i++)
                 d.y[i] = l == 1 || l == 2 ? d.y[i] > 0
@@ -273,10 +273,17 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
                          : l == 4         ? exp(d.y[i] / 4)
                          : l == 5         ? fmax(d.y[i], 0)
                                           : d.y[i];
+            double *offset = calloc(d.rows, sizeof *offset);
+            for (uint64_t i = 0; i < d.rows; i++)
+                offset[i] = sin((double)(i * (l + 2)));
             const strads_glm_options o = {.loss = losses[l],
                                           .penalty =
-                                              how < 3 ? "l1" : "elastic-net",
+                                              how < 6 ? "l1" : "elastic-net",
                                           .lambda_ratio = .1,
+                                          .row_offset =
+                                              how % 4 > 1 ? offset : NULL,
+                                          .lower = how % 3 > 0 ? 0 : -INFINITY,
+                                          .upper = INFINITY,
                                           .intercept = how % 2 == 0};
             const double best =
                 objective_of(&d, &strads_program_glm, &o, &by_rows);
@@ -286,6 +293,7 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
                                    best, 1e-6 * best,
                                    "%s, options %zu, fit %zu", losses[l], how,
                                    f);
+            free(offset);
             lasso_design_free(&d);
         }
 }
@@ -319,10 +327,33 @@ Test(columns, a_tolerance_that_rounding_forbids_ends_the_run)
     strads_result_free(result);
 }
 
+/* Even lambda_max is 0 then. */
+Test(columns, no_coefficient_is_positive_where_all_point_down)
+{
+    lasso_design d = lasso_design_random(&shapes[2]);
+    const columns_cut f = {2, 2, 1, true};
+    const strads_lasso_options o = {.lambda = .1, .positive = true};
+    for (uint64_t j = 0; j < d.cols; j++) {
+        double slope = 0;
+        for (uint64_t i = 0; i < d.rows; i++)
+            slope += lasso_design_col(&d, j)[i] * d.y[i];
+        for (uint64_t i = 0; i < d.rows && slope > 0; i++)
+            lasso_design_col(&d, j)[i] *= -1;
+    }
+    strads_result *result =
+        run_program(&d, &strads_program_lasso_columns, &o, &f, 1e-8);
+    uint64_t parameters;
+    uint32_t width;
+    const double *w = strads_result_values(result, &parameters, &width);
+    for (uint64_t j = 0; j < d.cols; j++)
+        cr_expect_eq(w[j], 0);
+    strads_result_free(result);
+    lasso_design_free(&d);
+}
+
 Test(columns, options_that_it_lacks_are_refused)
 {
     const strads_lasso_options refused[] = {{.standardize = true},
-                                            {.positive = true},
                                             {.lambda = -0.0}};
     strads_result *result = NULL;
     for (size_t k = 0; k < sizeof refused / sizeof *refused; k++)

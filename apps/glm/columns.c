@@ -18,8 +18,9 @@
 /* Sets b, z, r and h for the margins. */
 static void evaluate_margins(columns_state *s)
 {
-    s->b = columns_intercept(&s->plan.problem, s->y, s->c, s->margin, s->rows,
-                             s->b, s->z, s->r, s->h, &s->loss);
+    const columns_rows rows = {s->rows, s->y, s->c, s->offset, s->margin};
+    s->b = columns_intercept(&s->plan.problem, &rows, s->b, s->z, s->r, s->h,
+                             &s->loss);
     columns_centre(&s->plan.problem, s->c, s->weight_sum, s->rows, s->r);
 }
 
@@ -53,8 +54,9 @@ double columns_gap(const columns_state *s, const columns_pending *at,
     double dual = at->l2 > 0 ? -seen.beyond / (2 * at->l2) : 0;
     double size = 0, off = 0;
     for (uint64_t i = 0; i < s->rows; i++) {
-        size += fabs(at->r[i] * s->y[i]);
+        size += fabs(at->r[i] * s->y[i]) + fabs(at->r[i] * s->offset[i]);
         off += at->r[i];
+        dual -= share * at->r[i] * s->offset[i];
     }
     dual -= add_conjugates(s, &rows, share, at->r);
     /* Sums over n rows have rounding errors of about eps sqrt n of their terms.
@@ -225,8 +227,9 @@ static strads_err aggregate_margins(strads_commit *commit)
     columns_state *s = commit->state;
     const double *d = commit->partial + COLUMNS_NUMBERS;
     for (uint32_t k = 0; k < commit->block.n; k++) {
-        s->l1_norm += fabs(commit->value[k]);
-        s->square += commit->value[k] * commit->value[k];
+        const double w = commit->value[k] + commit->change[k];
+        s->l1_norm += fabs(w);
+        s->square += w * w;
     }
     s->origins += commit->partial[COLUMNS_ORIGINS];
     s->stopped = s->stopped || commit->partial[COLUMNS_STOPPED] != 0;
@@ -484,7 +487,7 @@ static void end_columns(void *state)
 
 static strads_err fill_state(columns_state *s, const strads_data *data)
 {
-    enum { ARRAYS = 10 };
+    enum { ARRAYS = 11 };
     const uint64_t n = s->rows;
     s->y = calloc(n * ARRAYS + 1, sizeof *s->y);
     s->bound = calloc(s->partitions + 1, sizeof *s->bound);
@@ -496,7 +499,8 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
                            (unsigned long long)n);
     double **const array[ARRAYS - 1] = {&s->weight, &s->c,    &s->other,
                                         &s->margin, &s->z,    &s->r,
-                                        &s->h,      &s->from, &s->trial};
+                                        &s->h,      &s->from, &s->trial,
+                                        &s->offset};
     for (int k = 0; k + 1 < ARRAYS; k++)
         *array[k] = s->y + (uint64_t)(k + 1) * n;
     for (uint32_t p = 0; p < s->partitions; p++)
@@ -510,6 +514,8 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
             linear_read_weights((linear_weights){o->weights, o->row_weight},
                                 own, n, s->weight);
         if (!err)
+            err = glm_read_offsets(o, &own->rows, n, s->offset);
+        if (!err)
             err = columns_targets(&s->plan.problem, own, s->y, &s->classes);
         s->weight_sum = columns_weigh(s->weight, NULL, 0, n, s->c);
         if (!err && !(s->weight_sum > 0))
@@ -517,10 +523,10 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
                                              "at least one must be above");
         if (s->classes)
             s->plan.problem.options.classes = s->classes;
-        s->unit = s->plan.problem.loss->labels == GLM_NUMBERS ? 0 : 1;
-        for (uint64_t i = 0;
-             i < n && s->plan.problem.loss->labels == GLM_NUMBERS; i++)
-            s->unit = fmax(s->unit, fabs(s->y[i]));
+        const bool numbers = s->plan.problem.loss->labels == GLM_NUMBERS;
+        for (uint64_t i = 0; i < n; i++)
+            s->unit = fmax(s->unit,
+                           (numbers ? fabs(s->y[i]) : 1) + fabs(s->offset[i]));
         return err;
     }
     return strads_fail(STRADS_EINVAL,
@@ -597,12 +603,12 @@ static strads_err refuse_options(const glm_problem *p)
     const bool weighs = o->class_weight && *o->class_weight &&
                         strcmp(o->class_weight, "none") != 0;
     const char *lacks =
-        o->standardize                              ? "standardize"
-        : weighs                                    ? "class-weight"
-        : o->lower > -DBL_MAX || o->upper < DBL_MAX ? "positive, lower or upper"
-        : o->offset || o->row_offset                ? "offset"
-        : o->penalty_factors || o->penalty_factor   ? "penalty-factors"
-        : p->loss->joint                            ? "multinomial"
+        o->standardize ? "standardize"
+        : weighs       ? "class-weight"
+        : (o->lower > -DBL_MAX && o->lower != 0) || o->upper < DBL_MAX
+            ? "lower but 0, and no upper"
+        : o->penalty_factors || o->penalty_factor ? "penalty-factors"
+        : p->loss->joint                          ? "multinomial"
         : p->penalty != &glm_penalty_l1 &&
                 p->penalty != &glm_penalty_elastic_net
             ? "penalty but l1 and elastic-net"

@@ -1,8 +1,9 @@
 /* Declarations that the files of the fits by columns share.
  *
- *     P(w, b) = sum c_i f(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2,   z = X w + b
+ *     P(w, b) = sum c_i f(y_i, z_i) + l1 |w|_1 + l2/2 |w|^2,   z = X w + o + b
  *
- * is W = sum c_i times the objective that users see. A partition holds a range
+ * is W = sum c_i times the objective that users see; o are offsets of rows. All
+ * w are at or above 0 if the options say so. A partition holds a range
  * of columns, in memory or packed in a file, and a copy of the margins X w. So
  * a scan of all columns needs no sum over partitions, and only columns that may
  * be nonzero, the candidates, are ever held unpacked.
@@ -75,7 +76,7 @@ typedef struct columns_scanned {
 } columns_scanned;
 
 typedef struct columns_seen {
-    double largest; /* |slope| of all columns, if it reaches the penalty's */
+    double largest; /* columns_size of all columns, if it reaches l1 */
     double beyond;  /* sum of max(0, |slope| - l1)^2 */
 } columns_seen;
 
@@ -88,7 +89,7 @@ typedef struct columns_found {
 /* What a partition and the coordinator need for each row: always, and for each
  * solution that waits for a scan. */
 enum {
-    COLUMNS_ROW_BYTES = 9 * sizeof(double) + sizeof(uint32_t),
+    COLUMNS_ROW_BYTES = 10 * sizeof(double) + sizeof(uint32_t),
     COLUMNS_VIEW_BYTES = sizeof(double) + sizeof(float),
     COLUMNS_PENDING_BYTES = 2 * sizeof(double)
 };
@@ -151,7 +152,7 @@ typedef struct columns_view {
 typedef struct columns_local {
     glm_problem problem;
     uint64_t rows, columns; /* of the data */
-    double *y;              /* [rows] targets */
+    double *y, *offset;     /* [rows] targets; offsets */
     double *weight;         /* [rows] of the data, */
     double *c;              /* and of the current fold, */
     double weight_sum;      /* and their sum */
@@ -202,10 +203,15 @@ double columns_weigh(const double *weight, const uint32_t *fold_of,
 void columns_centre(const glm_problem *problem, const double *c, double weight,
                     uint64_t n, double *r);
 
-/* Returns the b that minimises sum c f(y, margin + b), from b on, or b without
- * an intercept; and z = margin + b, r, h and the loss there. */
-double columns_intercept(const glm_problem *problem, const double *y,
-                         const double *c, const double *margin, uint64_t n,
+/* Rows, and the margins X w of a solution. */
+typedef struct columns_rows {
+    uint64_t n;
+    const double *y, *c, *offset, *margin; /* [n] */
+} columns_rows;
+
+/* Returns the b that minimises sum c f(y, z) for z = margin + offset + b, from
+ * b on, or b without an intercept; and z, r, h and the loss there. */
+double columns_intercept(const glm_problem *problem, const columns_rows *rows,
                          double b, double *z, double *r, double *h,
                          double *loss);
 
@@ -216,10 +222,23 @@ static inline int columns_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* w = argmin a/2 (w - u/a)^2 + l1 |w| + l2/2 w^2, for u = a w_0 + slope. */
-static inline double columns_step(double u, double a, double l1, double l2)
+/* Whether no coefficient may be below 0. */
+static inline bool columns_positive(const glm_problem *problem)
 {
-    const double over = fabs(u) - l1;
+    return problem->options.lower == 0;
+}
+
+/* The part of a slope that the penalty l1 has to balance. */
+static inline double columns_size(const glm_problem *problem, double slope)
+{
+    return columns_positive(problem) ? slope : fabs(slope);
+}
+
+/* w = argmin a/2 (w - u/a)^2 + l1 |w| + l2/2 w^2, for u = a w_0 + slope. */
+static inline double columns_step(const glm_problem *problem, double u,
+                                  double a, double l1, double l2)
+{
+    const double over = columns_size(problem, u) - l1;
     return over > 0 && a + l2 > 0 ? copysign(over, u) / (a + l2) : 0;
 }
 
@@ -261,7 +280,8 @@ typedef struct columns_state {
     uint64_t rows, columns;
     uint32_t partitions;
     const strads_shape *shape;
-    double *y, *weight;         /* [rows] targets, weights */
+    double *y, *offset;         /* [rows] targets, offsets */
+    double *weight;             /* [rows] */
     double *c, *other;          /* [rows] weights of two folds */
     double *margin, *z, *r, *h; /* [rows] */
     double *from, *trial;       /* [rows] */

@@ -86,18 +86,18 @@ void columns_centre(const glm_problem *problem, const double *c, double weight,
         r[i] -= c[i] * (sum / weight);
 }
 
-double columns_intercept(const glm_problem *problem, const double *y,
-                         const double *c, const double *margin, uint64_t n,
+double columns_intercept(const glm_problem *problem, const columns_rows *rows,
                          double b, double *z, double *r, double *h,
                          double *loss)
 {
     enum { STEPS = 50 };
-    const glm_rows rows = {n, y, c, z};
+    const uint64_t n = rows->n;
+    const glm_rows at = {n, rows->y, rows->c, z};
     double b_before = b, slope_before = 0;
     for (int step = 0;; step++) {
         for (uint64_t i = 0; i < n; i++)
-            z[i] = margin[i] + b;
-        *loss = problem->loss->evaluate(&rows, problem->p, r, h);
+            z[i] = rows->margin[i] + rows->offset[i] + b;
+        *loss = problem->loss->evaluate(&at, problem->p, r, h);
         if (!problem->options.intercept || step == STEPS)
             return b;
         double slope = 0, curve = 0, size = 0;
@@ -127,8 +127,9 @@ double columns_intercept(const glm_problem *problem, const double *y,
 static double evaluate_rows(columns_local *l, const double *margin, double from)
 {
     double loss;
-    const double b = columns_intercept(&l->problem, l->y, l->c, margin, l->rows,
-                                       from, l->z, l->r, l->h, &loss);
+    const columns_rows rows = {l->rows, l->y, l->c, l->offset, margin};
+    const double b =
+        columns_intercept(&l->problem, &rows, from, l->z, l->r, l->h, &loss);
     columns_centre(&l->problem, l->c, l->weight_sum, l->rows, l->r);
     return b;
 }
@@ -451,7 +452,8 @@ static strads_err mark_chunk(columns_local *l, const strads_pack_chunk *chunk,
     const double error = narrow_error(v, (double)longest, chunk->most);
     for (uint32_t k = 0; k < chunk->cols && !err; k++) {
         /* A product that overflows f32, or is no number, decides nothing. */
-        const double size = fabs((double)l->dot[k]) * v->unit;
+        const double size =
+            columns_size(&l->problem, (double)l->dot[k]) * v->unit;
         if (size + error < v->look)
             continue;
         const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
@@ -523,7 +525,9 @@ static bool may_reach(const columns_local *l, const strads_sparse *x,
         double dot = 0;
         for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
             dot += strads_sparse_value(x, e) * view->r[x->index[e]];
-        if (!(fabs(dot) + DBL_EPSILON * sqrt(square) * view->norm < view->look))
+        if (!(columns_size(&l->problem, dot) +
+                  DBL_EPSILON * sqrt(square) * view->norm <
+              view->look))
             return true;
     }
     return false;
@@ -583,7 +587,7 @@ static double shift_column(columns_local *l, uint64_t n)
     return origin;
 }
 
-/* |slope| of the n entries behind the kept ones. */
+/* columns_size of the n entries behind the kept ones. */
 static double slope_size(const columns_local *l, const columns_view *v,
                          uint64_t n)
 {
@@ -591,7 +595,7 @@ static double slope_size(const columns_local *l, const columns_view *v,
     double slope = 0;
     for (uint64_t e = k->nnz; e < k->nnz + n; e++)
         slope += k->value[e] * v->r[k->row[e]];
-    return fabs(slope);
+    return columns_size(&l->problem, slope);
 }
 
 /* Only the largest slope is asked for: what reaches it moves the bound. */
@@ -694,7 +698,7 @@ static strads_err prepare_views(columns_local *l, bool largest,
     for (uint32_t k = 0; k < l->views; k++) {
         columns_view *v = &l->view[k];
         /* Columns near their bound may yet move. */
-        v->keep = v->l1 * (1 - 1e-6);
+        v->keep = fmax(v->l1 * (1 - 1e-6), DBL_MIN);
         if (k + 1 == l->views)
             v->keep = fmin(v->keep, threshold);
         v->look = v->keep;
@@ -824,6 +828,8 @@ strads_err columns_update_margins(strads_task *task)
     for (uint32_t k = 0; k < n && !err && !stopped; k++) {
         const uint32_t at =
             find_kept(&l->kept, l->kept.n, strads_block_param(&task->block, k));
+        if (columns_positive(&l->problem)) /* of another model */
+            task->value[k] = fmax(task->value[k], 0);
         add_column(&l->kept, at, task->value[k], out + COLUMNS_NUMBERS);
         out[COLUMNS_ORIGINS] += l->kept.origin[at] * task->value[k];
     }
@@ -896,7 +902,8 @@ static double descend_column(descent *d, uint32_t j)
     const columns_kept *k = d->place[j].kept;
     const uint32_t at = d->place[j].at;
     const double a = d->curve[j], slope = slope_of(d, j);
-    const double to = columns_step(a * d->w[j] + slope, a, d->l1, d->l2);
+    const double to =
+        columns_step(&l->problem, a * d->w[j] + slope, a, d->l1, d->l2);
     const double move = to - d->w[j];
     if (move == 0)
         return 0;
@@ -938,9 +945,9 @@ static void descend(descent *d)
 static void describe_start(const descent *d, double *out)
 {
     for (uint32_t j = 0; j < d->n; j++) {
-        const double slope = slope_of(d, j);
-        const double over = fmax(fabs(slope) - d->l1, 0);
-        out[COLUMNS_LARGEST] = fmax(out[COLUMNS_LARGEST], fabs(slope));
+        const double size = columns_size(&d->local->problem, slope_of(d, j));
+        const double over = fmax(size - d->l1, 0);
+        out[COLUMNS_LARGEST] = fmax(out[COLUMNS_LARGEST], size);
         out[COLUMNS_BEYOND] += over * over;
     }
 }
@@ -1030,6 +1037,8 @@ static strads_err open_rows(columns_local *l, const columns_plan *plan,
         linear_read_weights((linear_weights){o->weights, o->row_weight},
                             task->share, l->rows, l->weight);
     if (!err)
+        err = glm_read_offsets(o, &task->share->rows, l->rows, l->offset);
+    if (!err)
         err = columns_targets(&l->problem, task->share, l->y, NULL);
     if (!err && columns_validates(plan))
         err = glm_folds_new(&folds, &l->fold_of);
@@ -1043,7 +1052,7 @@ static strads_err open_rows(columns_local *l, const columns_plan *plan,
 static strads_err open_columns(columns_local *l, const columns_plan *plan,
                                const strads_task *task)
 {
-    enum { ARRAYS = 9 };
+    enum { ARRAYS = 10 };
     const strads_share *share = task->share;
     const uint64_t n = share->rows.end - share->rows.begin;
     l->rows = n;
@@ -1052,9 +1061,9 @@ static strads_err open_columns(columns_local *l, const columns_plan *plan,
     if (!l->y)
         return strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
                            (unsigned long long)n);
-    double **const array[ARRAYS - 1] = {&l->weight, &l->c,   &l->margin,
-                                        &l->z,      &l->r,   &l->h,
-                                        &l->left,   &l->none};
+    double **const array[ARRAYS - 1] = {&l->weight, &l->c,    &l->margin,
+                                        &l->z,      &l->r,    &l->h,
+                                        &l->left,   &l->none, &l->offset};
     for (int k = 0; k + 1 < ARRAYS; k++)
         *array[k] = l->y + (uint64_t)(k + 1) * n;
     const uint64_t spare = task->shape->spare_bytes;
