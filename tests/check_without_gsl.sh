@@ -60,6 +60,10 @@ for words in "join ws://127.0.0.1:1/run" "join wss://localhost/run --insecure" \
         fail "strads $words: exit code $code: $(cat err)"
 done
 
+"$strads" doctor >out
+grep -A1 '^note  *nng  *this build does not use it' out | grep -q STRADS_NNG=ON ||
+    fail "doctor: $(cat out)"
+
 "$strads" lasso train $data-year.train.svm --lambda-ratio 0.02 --model m.json \
     --quiet
 "$strads" data synth lasso --help | grep -q -- --rows || fail "no help"

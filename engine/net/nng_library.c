@@ -41,8 +41,8 @@ strads_err sti_nng_load(const sti_nng **out)
     (void)pthread_once(&once, load_library);
     if (missing[0])
         return strads_fail(STRADS_EINVAL,
-                           "this needs nng, which cannot be loaded: %s: "
-                           "install it (Debian: libnng1)",
+                           "nng cannot be loaded: %s: install it (Debian: "
+                           "libnng1)",
                            missing);
     if (loaded_by != getpid())
         return strads_fail(STRADS_ESTATE,

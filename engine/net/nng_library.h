@@ -1,7 +1,7 @@
 /* engine/net/nng_library.h - libnng.so.1, loaded when it is first needed, so
  * that the library and the command run without it. For the files that use nng:
- * nng_stream.c and engine/watch/publish.c. A build without its headers has no
- * STRADS_NNG. */
+ * nng_stream.c and engine/watch/publish.c; engine/run/self_check.c reports it.
+ * A build without its headers has no STRADS_NNG. */
 #ifndef STI_NNG_LIBRARY_H
 #define STI_NNG_LIBRARY_H
 
@@ -46,7 +46,8 @@
     X(nng_tls_config_auth_mode)   \
     X(nng_tls_config_ca_file)     \
     X(nng_tls_config_free)        \
-    X(nng_tls_config_server_name)
+    X(nng_tls_config_server_name) \
+    X(nng_version)
 
 #define STI_NNG_MEMBER(name) __typeof__(name) *name;
 typedef struct sti_nng {

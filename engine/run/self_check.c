@@ -20,6 +20,9 @@
 #include "engine/base/monotonic_clock.h"
 #include "engine/data/memory.h"
 #include "engine/net/socket.h"
+#ifdef STRADS_NNG
+#include "engine/net/nng_library.h"
+#endif
 #include "strads/strads.h"
 
 #define PRINTF_ARGS(text, first) __attribute__((format(printf, text, first)))
@@ -249,6 +252,25 @@ static void check_host_name(sti_finding *f)
     put(f->advice, "--listen with a host name needs it; addresses work");
 }
 
+static void check_nng(sti_finding *f)
+{
+#ifdef STRADS_NNG
+    const sti_nng *nng;
+    if (sti_nng_load(&nng) == STRADS_OK) {
+        put(f->text, "libnng.so.1, version %s", nng->nng_version());
+        return;
+    }
+    put(f->text, "%s", strads_error_text());
+    put(f->advice, "dialling ws:// and wss:// and --publish need it");
+#else
+    put(f->text, "this build does not use it");
+    put(f->advice,
+        "dialling ws:// and wss:// and --publish need a build with its headers "
+        "(Debian: libnng-dev) and -DSTRADS_NNG=ON");
+#endif
+    f->verdict = STI_NOTE;
+}
+
 /* ---- the disk ------------------------------------------------------------ */
 
 /* Whether the folder's files can be read past the page cache. */
@@ -304,7 +326,8 @@ static const struct check {
     {"cores", check_cores},         {"memory", check_free_memory},
     {"files", check_descriptors},   {"clock", check_clock},
     {"tcp", check_loopback},        {"ipc", check_ipc},
-    {"host name", check_host_name}, {"disk", check_disk},
+    {"host name", check_host_name}, {"nng", check_nng},
+    {"disk", check_disk},
 };
 
 void sti_self_check(void (*take)(void *arg, const sti_finding *finding),
