@@ -201,6 +201,37 @@ void link_node_expect_alive(link_node *node, sti_link link)
     link_node_wait(node, &node->echoes, before + 1);
 }
 
+enum { FRAMES_EACH_WAY = 400 };
+
+typedef struct frame_sender {
+    link_node *from;
+    sti_link link;
+} frame_sender;
+
+static void *send_many_frames(void *arg)
+{
+    const frame_sender *s = arg;
+    for (uint64_t k = 0; k < FRAMES_EACH_WAY; k++)
+        must(link_node_send(s->from, s->link, k, k % 7 * 50000) == STRADS_OK,
+             "one of many frames");
+    return NULL;
+}
+
+void link_node_expect_both_ways(link_node *a, link_node *b, sti_link link)
+{
+    frame_sender there = {b, link}, back = {a, a->links[b->id]};
+    pthread_t threads[2];
+    a->in_turn = b->in_turn = true;
+    must(pthread_create(&threads[0], NULL, send_many_frames, &there) == 0 &&
+             pthread_create(&threads[1], NULL, send_many_frames, &back) == 0,
+         "a thread");
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    link_node_wait(a, &a->received, FRAMES_EACH_WAY);
+    link_node_wait(b, &b->received, FRAMES_EACH_WAY);
+    must(a->out_of_turn + b->out_of_turn == 0, "the order of frames");
+}
+
 void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted)
 {
     pthread_mutex_lock(&node->lock);

@@ -60,6 +60,10 @@ void link_node_block(link_node *node, bool blocked);
 /* Sends a KIND_ECHO frame and waits until it returns. */
 void link_node_expect_alive(link_node *node, sti_link link);
 
+/* Sends 400 frames of up to 300 KB each way at once; expects them in order.
+ * `link` goes from b to a. */
+void link_node_expect_both_ways(link_node *a, link_node *b, sti_link link);
+
 /* Waits until *counter, guarded by the node's lock, is at least `wanted`. */
 void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted);
 void link_node_wait_lost(link_node *node, unsigned wanted);

@@ -2,7 +2,6 @@
  * Foreign clients get a refusal, and cost the node nothing else. cli_ingress.sh
  * has a proxy between the nodes. */
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,35 +97,10 @@ Test(link_web, inside_tls_they_do_too)
     exchange_sizes(&with_token);
 }
 
-typedef struct sender {
-    link_node *from;
-    sti_link link;
-} sender;
-
-static void *send_many(void *arg)
-{
-    const sender *s = arg;
-    for (uint64_t k = 0; k < 400; k++)
-        if (link_node_send(s->from, s->link, k, k % 7 * 50000) != STRADS_OK)
-            return arg;
-    return NULL;
-}
-
 Test(link_web, both_directions_at_once)
 {
-    pthread_t threads[2];
-    void *failed[2];
     open_both(&with_token);
-    sender there = {&b, to_a}, back = {&a, a.links[1]};
-    a.in_turn = b.in_turn = true;
-    pthread_create(&threads[0], NULL, send_many, &there);
-    pthread_create(&threads[1], NULL, send_many, &back);
-    pthread_join(threads[0], &failed[0]);
-    pthread_join(threads[1], &failed[1]);
-    cr_expect(!failed[0] && !failed[1]);
-    link_node_wait(&a, &a.received, 400);
-    link_node_wait(&b, &b.received, 400);
-    cr_expect_eq(a.out_of_turn + b.out_of_turn, 0);
+    link_node_expect_both_ways(&a, &b, to_a);
     close_both();
 }
 
