@@ -13,6 +13,7 @@
 #include "engine/net/socket.h"
 #include "link_node.h"
 #include "tests/expect.h"
+#include "tests/relay.h"
 
 TestSuite(link_trust, .timeout = 60);
 
@@ -391,6 +392,43 @@ Test(link_trust, messages_that_were_repeated_moved_or_omitted_are_found_out)
 Test(link_trust, a_stream_that_was_cut_off_is_found_out)
 {
     expect_found_out(CUT, 1, "in the middle of a frame");
+}
+
+/* A changed bit of a handshake looks like another token, a node without TLS or
+ * a silent one. Dialling again finds the node. A node that has another token is
+ * refused although each handshake is changed. */
+Test(link_trust, a_bit_that_changes_in_a_handshake_does_not_keep_a_node_out)
+{
+    enum { SEEDS = 60, HANDSHAKE_BYTES = 600, HARMED = 1000 };
+    const sti_net_options soon = {.trust = &ours,
+                                  .hello_ns = 200000000,
+                                  .heartbeat_ns = 100000000,
+                                  .dead_ns = 300000000};
+    sti_link link;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        a = b = (link_node){0};
+        link_node_open(&a, 0, NULL, &soon);
+        link_node_open(&b, 1, "", &soon);
+        relay *r = relay_open(sti_net_url(a.net));
+        relay_flip_often(r, seed, HANDSHAKE_BYTES / 2, 1);
+        expect_ok(sti_net_dial(b.net, relay_url(r), 20000000000, &link));
+        (void)link_node_close(&b);
+        relay_close(r);
+        (void)link_node_close(&a);
+    }
+    sti_net_options other = soon;
+    other.trust = &theirs;
+    a = b = (link_node){0};
+    link_node_open(&a, 0, NULL, &soon);
+    link_node_open(&b, 1, "", &other);
+    relay *r = relay_open(sti_net_url(a.net));
+    relay_flip_often(r, 1, HANDSHAKE_BYTES / 2, HARMED);
+    cr_expect_neq(sti_net_dial(b.net, relay_url(r), 2000000000, &link),
+                  STRADS_OK);
+    cr_expect_eq(a.hellos, 0);
+    (void)link_node_close(&b);
+    relay_close(r);
+    (void)link_node_close(&a);
 }
 
 /* The purpose of the token: without one, checksums do not help. */

@@ -31,7 +31,7 @@
 
 enum {
     SPINS = 4000,            /* polls before sleeping, about 50 us */
-    YIELDS = 125,            /* the same, with a system call for each */
+    YIELD_NS = 50 * 1000,    /* the same, if a thread yields between polls */
     SLEEP_NS = 20 * 1000000, /* then the stop flag is checked again */
     TAKE_NS = 10 * 1000,     /* shortest work that an awake thread takes over */
     WAKE_NS = 40 * 1000 /* shortest work that a sleeping thread is woken for */
@@ -66,8 +66,8 @@ struct sti_node {
     strads_worker_time *times; /* [options.threads] for progress reports */
     uint32_t coordinator_track;
     uint32_t *scheduler_track;
-    uint32_t polls; /* before a thread sleeps */
-    bool yields;    /* between polls */
+    bool spins;  /* before a thread sleeps */
+    bool yields; /* between polls */
     uint64_t started_ns, cpu_started_ns;
     bool cancel_sent;       /* the stop flag was seen and passed on */
     uint64_t leaves_ns;     /* then: the time at which another node leaves */
@@ -228,8 +228,7 @@ strads_err sti_node_new(const sti_node_options *options, sti_node **out)
     node->options = *options;
     node->shared = options->threads > 1 || options->run->nodes > 1;
     node->yields = options->run->nodes > 1;
-    if (options->threads <= sti_cores())
-        node->polls = node->yields ? YIELDS : SPINS;
+    node->spins = options->threads <= sti_cores();
     pthread_mutex_init(&node->error_lock, NULL);
     pthread_mutex_init(&node->lock, NULL);
     strads_err err = sti_monotonic_cond_init(&node->wake_caller) &&
@@ -320,12 +319,8 @@ static void wake_all(sti_node *node)
     pthread_cond_broadcast(&node->wake_other);
 }
 
-static inline void pause_cpu(const sti_node *node)
+static inline void pause_cpu(void)
 {
-    if (node->yields) {
-        sched_yield();
-        return;
-    }
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -342,13 +337,27 @@ static bool may_find_work(const worker_context *c)
             atomic_load_explicit(&node->work_for_caller, memory_order_acquire));
 }
 
+/* Polls for work without the lock. If other threads want the core, a yield can
+ * last for their time slices, so that time bounds the yields, not a count. */
+static void spin_for_work(const worker_context *c)
+{
+    if (!c->node->yields) {
+        for (uint32_t k = 0; k < SPINS && !may_find_work(c); k++)
+            pause_cpu();
+        return;
+    }
+    const uint64_t until = sti_monotonic_in(YIELD_NS);
+    while (!may_find_work(c) && sti_monotonic_now() < until)
+        sched_yield();
+}
+
 /* Waits until there may be work; the lock is held before and after. */
 static void wait_for_work(worker_context *c)
 {
     sti_node *node = c->node;
     leave_node(node, 0);
-    for (uint32_t k = 0; k < node->polls && !may_find_work(c); k++)
-        pause_cpu(node);
+    if (node->spins)
+        spin_for_work(c);
     enter_node(node);
     if (!node->shared || may_find_work(c) || is_over(node))
         return;

@@ -27,6 +27,7 @@ enum {
     PAUSE_MAX_NS = 100000000,
     TICKS_PER_HEARTBEAT = 4,
     REST_BYTES_MIN = 1024, /* least progress of a partial frame in dead_ns */
+    REFUSALS_MIN = 3,      /* handshakes, until a refusal is believed */
     GOODBYES_A_HELLO =
         5, /* times hello_ns: limit of a goodbye without progress */
     TICK_MIN_NS = 1000000,
@@ -460,7 +461,7 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
     const uint64_t redials = parsed.tls && timeout_ns > TLS_REDIAL_NS
                                  ? until - (timeout_ns - TLS_REDIAL_NS)
                                  : until;
-    for (;;) {
+    for (unsigned refusals = 0;;) {
         const uint64_t now = sti_monotonic_now();
         err = connect_url(o, &parsed, written, until > now ? until - now : 1,
                           &stream);
@@ -469,7 +470,10 @@ strads_err sti_net_dial(sti_net *net, const char *url, uint64_t timeout_ns,
         if (err)
             return err;
         err = await_open(net, *out);
-        if (err != STRADS_EIO || sti_monotonic_in(PAUSE_MAX_NS) > redials ||
+        /* A bit that was changed on the way looks like another token. */
+        const bool retry = err == STRADS_EMISMATCH ? ++refusals < REFUSALS_MIN
+                                                   : err == STRADS_EIO;
+        if (!retry || sti_monotonic_in(PAUSE_MAX_NS) > redials ||
             (o->gives_up && o->gives_up(o->arg)))
             return err;
         (void)nanosleep(&(struct timespec){.tv_nsec = PAUSE_MAX_NS}, NULL);

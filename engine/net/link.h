@@ -115,7 +115,9 @@ void sti_net_expect(sti_net *net, uint32_t peers);
 
 /* Connects to another net's URL and performs TLS's handshake, if any. Retries
  * until `timeout_ns` has passed: the other process may start later, or evict
- * this connection because too many arrive at once. The caller sends HELLO next.
+ * this connection because too many arrive at once. A refused handshake is
+ * repeated twice, because a bit may have changed on the way. The caller sends
+ * HELLO next.
  * Events of the link may arrive before this returns. Blocks. STRADS_EINVAL: an
  * invalid URL, a URL that needs a token, or ws:// without nng. STRADS_EIO: no
  * answer; the sentence names URL and cause. STRADS_EMISMATCH: the tokens
