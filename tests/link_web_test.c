@@ -2,6 +2,8 @@
  * Foreign clients get a refusal, and cost the node nothing else. cli_ingress.sh
  * has a proxy between the nodes. */
 #include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/net/socket.h"
 #include "link_node.h"
 #include "tests/expect.h"
 
@@ -384,6 +387,147 @@ Test(link_web, idle_strangers_do_not_block_nodes)
     expect_ok(link_node_close(&a));
     open_both(&with_token);
     close_both();
+}
+
+/* ---- a proxy that changes what is inside its frames --------------------- */
+
+typedef enum web_attack {
+    WEB_CHANGE, /* a bit of a TLS record */
+    WEB_REPEAT, /* a WebSocket frame */
+    WEB_SWAP,   /* two frames */
+    WEB_OMIT,
+    WEB_CUT, /* the end of the stream, inside a frame */
+    WEB_ATTACKS
+} web_attack;
+
+/* Forwards one connection to a, as a proxy does, and attacks the dialling
+ * side's next frame once it is armed. */
+typedef struct web_proxy {
+    web_attack attack;
+    atomic_bool armed;
+    int listener, from, to;
+    pthread_t thread;
+} web_proxy;
+
+static bool read_exactly(int fd, unsigned char *bytes, size_t size)
+{
+    for (ssize_t n; size > 0; bytes += n, size -= (size_t)n)
+        if ((n = read(fd, bytes, size)) <= 0)
+            return false;
+    return true;
+}
+
+/* Reads a masked frame of less than 64 KB. Returns its size; 0: the end. */
+static size_t read_frame(int fd, unsigned char *bytes)
+{
+    if (!read_exactly(fd, bytes, 2))
+        return 0;
+    size_t head = 2, size = bytes[1] & 127u;
+    cr_assert(size < 127 && bytes[1] & 128);
+    if (size == 126) {
+        if (!read_exactly(fd, bytes + 2, 2))
+            return 0;
+        size = (size_t)bytes[2] << 8 | bytes[3];
+        head = 4;
+    }
+    return read_exactly(fd, bytes + head, 4 + size) ? head + 4 + size : 0;
+}
+
+static void *carry_answers(void *arg)
+{
+    const web_proxy *p = arg;
+    unsigned char bytes[1 << 16];
+    for (ssize_t n; (n = read(p->to, bytes, sizeof bytes)) > 0;)
+        raw_write(p->from, bytes, (size_t)n);
+    (void)shutdown(p->from, SHUT_RDWR);
+    return NULL;
+}
+
+/* Forwards the request and then frames. */
+static void carry_frames(web_proxy *p)
+{
+    static unsigned char bytes[1 << 17], kept[1 << 17];
+    size_t n = 0, kept_size = 0;
+    while (n < 4 || memcmp(bytes + n - 4, "\r\n\r\n", 4) != 0)
+        if (!read_exactly(p->from, bytes + n++, 1))
+            return;
+    raw_write(p->to, bytes, n);
+    while ((n = read_frame(p->from, bytes)) > 0) {
+        const bool attacks = atomic_exchange(&p->armed, false);
+        if (attacks && p->attack == WEB_CHANGE)
+            bytes[n - 1] ^= 1;
+        if (attacks && p->attack == WEB_CUT)
+            n -= 3;
+        if (attacks && p->attack == WEB_SWAP)
+            memcpy(kept, bytes, kept_size = n);
+        if (attacks && (p->attack == WEB_SWAP || p->attack == WEB_OMIT))
+            continue;
+        raw_write(p->to, bytes, n);
+        if (attacks && p->attack == WEB_REPEAT)
+            raw_write(p->to, bytes, n);
+        if (attacks && p->attack == WEB_CUT)
+            return;
+        raw_write(p->to, kept, kept_size);
+        kept_size = 0;
+    }
+}
+
+static void *carry_web(void *arg)
+{
+    web_proxy *p = arg;
+    pthread_t back;
+    p->from = accept(p->listener, NULL, NULL);
+    p->to = connect_web();
+    (void)pthread_create(&back, NULL, carry_answers, p);
+    carry_frames(p);
+    (void)shutdown(p->to, SHUT_WR);
+    pthread_join(back, NULL);
+    (void)close(p->from);
+    (void)close(p->to);
+    return NULL;
+}
+
+/* The token's TLS is inside the WebSocket: a proxy can break the link and
+ * nothing else. Each attack is on the frame after the first message. */
+Test(link_web, a_proxy_that_changes_frames_is_found_out)
+{
+    static const char *const word[WEB_ATTACKS] = {
+        "damaged or changed on the way", "damaged or changed on the way",
+        "damaged or changed on the way", "damaged or changed on the way",
+        "in the middle of"};
+    const sti_net_options options = {.trust = &with_token,
+                                     .heartbeat_ns = 100000000};
+    skip_without_nng();
+    for (unsigned attack = 0; attack < WEB_ATTACKS; attack++) {
+        static web_proxy p;
+        sti_url own = {.tcp = true, .host = "127.0.0.1"};
+        char url[STI_URL_MAX + 1];
+        p = (web_proxy){.attack = (web_attack)attack};
+        a = b = (link_node){0};
+        link_node_open(&a, 0, "ws://127.0.0.1:0/run/0", &options);
+        link_node_open(&b, 1, "", &options);
+        cr_assert_eq(sti_socket_listen(&own, &p.listener), 0);
+        (void)snprintf(url, sizeof url, "ws://127.0.0.1:%u/run/0", own.port);
+        cr_assert_eq(pthread_create(&p.thread, NULL, carry_web, &p), 0);
+        to_a = link_node_join_url(&b, url, 0);
+        a.in_turn = true;
+        cr_assert_eq(link_node_send(&b, to_a, 0, 100), STRADS_OK);
+        link_node_wait(&a, &a.received, 1);
+        atomic_store(&p.armed, true);
+        for (uint64_t k = 1; k < 5; k++)
+            if (link_node_send(&b, to_a, k, 100) != STRADS_OK)
+                break;
+        link_node_wait_lost(&a, 1);
+        cr_expect_eq(a.why, STRADS_EIO);
+        cr_expect(strstr(a.text, word[attack]), "attack %u: %s", attack,
+                  a.text);
+        cr_expect_eq(a.out_of_turn, 0, "attack %u", attack);
+        cr_expect_lt(a.received, 5, "attack %u", attack);
+        (void)link_node_close(&b);
+        (void)link_node_close(&a);
+        pthread_join(p.thread, NULL);
+        (void)close(p.listener);
+    }
 }
 
 /* ---- addresses --------------------------------------------------------- */
