@@ -35,7 +35,7 @@ refuses_so() { # CODE SENTENCE WORDS...
 refuses_so 2 "[0] strads: none.svm: cannot be read" \
     launch -- lasso train none.svm --model none.json
 refuses 2 "nothing to launch" launch --processes 2
-refuses 2 "--nodes behind --: launch sets it itself" \
+refuses 2 "--nodes behind --: launch sets the addresses" \
     launch -- lasso train "$year_train" --nodes 3 --model none.json
 printf 'node1 two\n' >hosts
 refuses 2 'hosts:1: found "node1 two"; expected a host' \

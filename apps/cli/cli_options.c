@@ -436,10 +436,10 @@ static const char *const outputs[] = {"model",     "log",          "trace",
 static const char *const replaced[] = {"start", "from", NULL};
 
 /* Options for runs of several processes. */
-static const char *const of_nodes[] = {"listen", "nodes",      "reconnect",
-                                       "gather", "token-file", "insecure",
-                                       "tls-ca", "tls-cert",   "tls-key",
-                                       NULL};
+static const char *const of_nodes[] = {"listen",    "advertise", "nodes",
+                                       "reconnect", "gather",    "token-file",
+                                       "insecure",  "tls-ca",    "tls-cert",
+                                       "tls-key",   NULL};
 
 static bool is_in(const char *const *names, const char *name)
 {

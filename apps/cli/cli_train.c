@@ -114,6 +114,11 @@ static strads_err check_options(const cli_job *j)
                            "--listen needs --nodes N, the number of processes "
                            "with this one, at least 2");
     }
+    if (j->engine.advertise && !j->engine.listen) {
+        return strads_fail(STRADS_EINVAL,
+                           "--advertise needs --listen URL, where this process "
+                           "accepts the others");
+    }
     if (j->files.resume && j->files.start) {
         return strads_fail(STRADS_EINVAL,
                            "--start and --resume exclude each other: leave "

@@ -645,18 +645,19 @@ static strads_err set_launch_token(launch *l)
 
 static strads_err check_command(const launch *l)
 {
-    static const char *const ours[] = {"--nodes", "--listen"};
+    static const char *const ours[] = {"--nodes", "--listen", "--advertise"};
     if (l->command.size == 0) {
         return strads_fail(
             STRADS_EINVAL,
             "nothing to launch; give the command behind --, `strads "
             "launch -- lasso train DATA --model M`");
     }
-    for (int k = 0; k < 2; k++) {
+    for (size_t k = 0; k < sizeof ours / sizeof *ours; k++) {
         if (option_of(&l->command, ours[k])) {
             return strads_fail(STRADS_EINVAL,
-                               "%s behind --: launch sets it itself; leave it "
-                               "out (--processes is the number of processes)",
+                               "%s behind --: launch sets the addresses and "
+                               "the number of processes (--processes); leave "
+                               "it out",
                                ours[k]);
         }
     }

@@ -739,6 +739,28 @@ void sti_mesh_report_done(sti_mesh *mesh)
 
 /* ---- opening and closing ----------------------------------------------- */
 
+/* Writes the URL for other nodes in full. */
+static strads_err take_advertised(sti_mesh *mesh)
+{
+    const char *text = mesh->options.advertise;
+    sti_url url;
+    strads_err err = text ? sti_url_parse(text, &url) : STRADS_OK;
+    if (!text || err)
+        return err;
+    if (!mesh->options.url)
+        return strads_fail(STRADS_EINVAL,
+                           "--advertise %s: other nodes cannot know where this "
+                           "node listens: give --listen URL as well",
+                           text);
+    if (sti_url_is_wildcard(&url) || (url.tcp && url.port == 0))
+        return strads_fail(STRADS_EINVAL,
+                           "--advertise %s: other nodes cannot dial it: give "
+                           "the host and the port that reach this node",
+                           text);
+    sti_url_write(&url, mesh->advertised);
+    return STRADS_OK;
+}
+
 /* If `url` is NULL, the node starts to listen while it joins, on the interface
  * that reaches node 0. */
 strads_err sti_mesh_open(const sti_mesh_options *given, sti_mesh **out)
@@ -766,7 +788,9 @@ strads_err sti_mesh_open(const sti_mesh_options *given, sti_mesh **out)
                    .lost = handle_loss,
                    .troubled = handle_trouble},
     };
-    strads_err err = sti_net_open(&options, &mesh->net);
+    strads_err err = take_advertised(mesh);
+    if (!err)
+        err = sti_net_open(&options, &mesh->net);
     if (!err)
         err = sti_reconnect_start(mesh);
     if (err) {
@@ -960,9 +984,14 @@ void sti_mesh_close(sti_mesh *mesh, strads_err failed)
     mesh_free(mesh);
 }
 
-const char *sti_mesh_url(const sti_mesh *mesh)
+const char *sti_mesh_own_url(const sti_mesh *mesh)
 {
     return sti_net_url(mesh->net);
+}
+
+const char *sti_mesh_url(const sti_mesh *mesh)
+{
+    return mesh->advertised[0] ? mesh->advertised : sti_mesh_own_url(mesh);
 }
 
 uint32_t sti_mesh_node(const sti_mesh *mesh)

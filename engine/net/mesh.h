@@ -24,7 +24,9 @@ typedef struct sti_mesh sti_mesh;
 typedef struct sti_mesh_options {
     const char *url; /* where it listens; NULL, of a node that joins: on the
                         interface that reaches node 0 */
-    const sti_trust *trust;    /* or NULL */
+    const char *advertise;  /* NULL, or the URL at which other nodes reach this
+                              one, if that is not `url` */
+    const sti_trust *trust; /* or NULL */
     const volatile bool *stop; /* or NULL; ends every wait with
                                   STRADS_ECANCELED */
     double window; /* seconds in which a broken link must be restored; 0: 10 */
@@ -56,7 +58,8 @@ typedef struct sti_mesh_options {
     void *arg;
 } sti_mesh_options;
 
-/* Opens this process's end. Errors as sti_net_open. */
+/* Opens this process's end. STRADS_EINVAL: `advertise` cannot be dialled, or
+ * there is no `url`. Other errors as sti_net_open. */
 strads_err sti_mesh_open(const sti_mesh_options *options, sti_mesh **out);
 
 /* Closes all links gracefully, so that everything sent is read, and frees the
@@ -77,6 +80,9 @@ bool sti_mesh_failed(sti_mesh *mesh);
 bool sti_mesh_stop_was_asked(sti_mesh *mesh);
 
 /* Returns the URL that this node listens on, with the actual port. */
+const char *sti_mesh_own_url(const sti_mesh *mesh);
+/* Returns the URL at which other nodes reach this one: `advertise` or the
+ * above. */
 const char *sti_mesh_url(const sti_mesh *mesh);
 
 /* Node 0: waits until nodes - 1 others have joined. A node of another version,

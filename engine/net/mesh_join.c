@@ -676,7 +676,8 @@ static strads_err await_all(sti_mesh *mesh, uint64_t until)
         if (err == STRADS_EIO)
             err = strads_fail(STRADS_EIO,
                               "%u of the other nodes have not connected to "
-                              "this one in time: can all of them reach %s?",
+                              "this one in time: can all of them reach %s? "
+                              "If not, give it --advertise URL",
                               waiting, sti_mesh_url(mesh));
         if (err)
             break;
@@ -701,7 +702,7 @@ strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err)
 static strads_err listen_towards(sti_mesh *mesh, sti_link link)
 {
     char host[STI_HOST_MAX + 1], url[STI_URL_MAX + 1];
-    if (sti_mesh_url(mesh)[0])
+    if (sti_mesh_own_url(mesh)[0])
         return STRADS_OK;
     strads_err err = sti_net_own_host(mesh->net, link, host);
     (void)snprintf(url, sizeof url, "%stcp://%s:0",

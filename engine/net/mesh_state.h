@@ -94,7 +94,8 @@ typedef struct sti_peer {
 struct sti_mesh {
     sti_net *net;
     sti_mesh_options options;
-    bool joins;         /* this is not node 0 */
+    char advertised[STI_URL_MAX + 1]; /* in full; empty: none */
+    bool joins;                       /* this is not node 0 */
     uint64_t run_id;    /* random number of this generation; 0: not known yet */
     uint64_t window_ns; /* time in which a broken link must be restored */
     const char *program;        /* node 0: the run's; the caller's memory */

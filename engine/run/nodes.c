@@ -134,6 +134,7 @@ static strads_err open_mesh(strads_engine *engine, const char *url)
     const uint32_t own = sti_setup_workers(&engine->options);
     const sti_mesh_options options = {
         .url = url,
+        .advertise = engine->options.advertise,
         .trust = &engine->trust,
         .stop = engine->options.stop,
         .window = engine->options.reconnect,
@@ -199,7 +200,7 @@ strads_err strads_engine_listen(const strads_program *program,
     if (!err)
         err = open_mesh(engine, options->listen);
     if (!err)
-        engine->url = strdup(sti_mesh_url(engine->mesh));
+        engine->url = strdup(sti_mesh_own_url(engine->mesh));
     if (!err && !engine->url)
         err = no_node_memory();
     if (err)
@@ -484,6 +485,7 @@ static strads_err join_once(strads_engine *engine, uint64_t timeout_ns)
         join->shard ? 0 : sti_setup_workers(&engine->options);
     const sti_mesh_options options = {
         .url = join->listen,
+        .advertise = join->advertise,
         .trust = &engine->trust,
         .stop = join->stop,
         .outlives = join->wait > 0,

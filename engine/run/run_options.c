@@ -51,6 +51,9 @@
         STRADS_OPTION(                                                         \
             STRING, strads_engine_options, listen, "listen", "URL",            \
             "accept nodes there: tcp://, tls+tcp://, ws:// or ipc://"),        \
+        STRADS_OPTION(STRING, strads_engine_options, advertise, "advertise",   \
+                      "URL", "where others reach this one (default: none)",    \
+                      .rare = true),                                           \
         STRADS_OPTION(U32, strads_engine_options, nodes, "nodes", "N",         \
                       "processes in all, with this one (default: 1)",          \
                       .min = 1, .max = 1024),                                  \
@@ -74,10 +77,11 @@
                       "SECONDS",                                               \
                       "how long a link may stay broken (default: 10)",         \
                       .rare = true, .min = 1e-3, .max = 1e6),                  \
-        STRADS_OPTION(F64, strads_engine_options, gather, "gather", "SECONDS", \
-                      "how long to wait for all processes (default: no "       \
-                      "bound; 600 under srun and mpirun)",                     \
-                      .rare = true, .min = 1e-3, .max = 1e9),                  \
+        STRADS_OPTION(                                                         \
+            F64, strads_engine_options, gather, "gather", "SECONDS",           \
+            "how long to wait for all processes (default: none; srun, "        \
+            "mpirun: 600)",                                                    \
+            .rare = true, .min = 1e-3, .max = 1e9),                            \
         STRADS_OPTION(U32, strads_engine_options, shards, "shards", "N",       \
                       "a loop's tables on the first N nodes (default: 1)",     \
                       .rare = true, .min = 1, .max = 1024)

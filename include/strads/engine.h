@@ -203,6 +203,9 @@ typedef struct strads_engine_options {
     void *notice_arg;
     double gather; /* seconds that node 0 waits for the nodes of a run that
                       begins, then STRADS_EIO; 0: no bound */
+    const char *advertise; /* the URL at which other nodes reach this one, if it
+                              is not `listen`: of a forwarded port (NAT, a
+                              container) or of a proxy, also wss://; or NULL */
 } strads_engine_options;
 
 /* The tables behind the command's common options: those of programs of rounds,
@@ -281,12 +284,11 @@ STRADS_API strads_err strads_engine_listen(const strads_program *program,
 /* Options of a joining node. */
 typedef struct strads_join_options {
     size_t size;
-    uint32_t workers; /* threads of this process; 0: one per core */
-    bool shard;       /* no workers: this node only holds shards of a loop's
+    uint32_t workers;   /* threads of this process; 0: one per core */
+    bool shard;         /* no workers: this node only holds shards of a loop's
                            tables. If such nodes exist, they hold all shards */
-    const char
-        *listen;    /* the address at which other nodes reach this one; NULL:
-                           a free port of the loopback, for one machine */
+    const char *listen; /* where other nodes reach this one; NULL: a free port
+                           of the interface that reaches node 0 */
     double timeout; /* seconds for node 0 to answer; 0: 30. After the answer a
                            node waits as long as the coordinator */
     const char *trace;
@@ -307,6 +309,7 @@ typedef struct strads_join_options {
     /* Called once if this node has to wait for admission. May be NULL. */
     void (*notice)(void *arg, const char *sentence);
     void *notice_arg;
+    const char *advertise; /* as strads_engine_options; needs `listen` */
 } strads_join_options;
 
 /* Joins the run at `url` (as `listen` of strads_engine_options, or
@@ -322,7 +325,8 @@ STRADS_API strads_err strads_engine_join(const char *url,
                                          const strads_join_options *options,
                                          strads_engine **out);
 
-/* Returns the address of this engine with its real port; "" after a failed run.
+/* Returns the address at which other nodes reach this engine: `advertise`, or
+ * that of `listen` with its real port; "" after a failed run.
  * Valid until strads_engine_run or strads_engine_free. */
 STRADS_API const char *strads_engine_url(const strads_engine *engine);
 /* Returns the coordinator's data path, or NULL. Valid until the next
