@@ -1,5 +1,5 @@
 #!/bin/sh
-# The page of --http in a real browser: its charts have data and update, the
+# The page of --http in a real browser: its charts have data, update and zoom, the
 # content fits the window, axe reports no problem, the button stops the run,
 # and a page of 100,000 events is there in two seconds. Pictures are kept in
 # page/ of the build. Skipped without Chromium, node or npm's packages.
@@ -44,7 +44,7 @@ asks() {
 start stop lasso train --no-intercept "$year_train" --partitions 2 $endless \
     --depth 3 --http 127.0.0.1:0
 run_of_stop=$child
-browse "$(page_of stop)" stop objective gap workers flight priorities nodes
+browse "$(page_of stop)" stop objective gap workers priorities updates nodes
 kill -TERM "$run_of_stop" 2>/dev/null || : # where the browser could not
 ends stop "$run_of_stop" 130
 says stop.err "as the page asks"

@@ -30,12 +30,45 @@ try {
   await page.goto(url);
   await page.waitForFunction(ids => ids.every(id => {
     const data = document.querySelectorAll(`#${id} .data, #${id} td`);
-    return data.length > 0 && [...data].every(e => e.tagName === "TD"
+    return !document.getElementById(id).hidden && data.length > 0 && [...data].every(e => e.tagName === "TD"
       || e.getAttribute("d").length > 10);
   }), sections, {timeout: 60000});
   const took = performance.now() - began;
   if (ends === "big") check(took < 2000, `drawn after ${took.toFixed(0)} ms`);
 
+  const shown = id => page.evaluate(id => { const e = document.getElementById(id);
+    return !!e && !e.hidden; }, id);
+  if (ends === "big") { // tooltips and zoom, with the pointer and with keys
+    const box = await page.locator("#objective svg").boundingBox();
+    const x = share => box.x + share * box.width, y = box.y + box.height / 2;
+    await page.mouse.move(x(0.5), y);
+    const tip = await page.textContent("#objective .tip");
+    check(/\d+ min \d+ s1\.0\d+/.test(tip), "the tooltip has " + tip);
+    check(await page.locator(".cursor").count() > 3, "the cursor is not on all charts");
+    await page.mouse.move(x(0.4), y);
+    await page.mouse.down();
+    await page.mouse.move(x(0.5), y);
+    await page.mouse.move(x(0.6), y);
+    await page.mouse.up();
+    check(await shown("whole"), "no zoom");
+    const labels = await page.$$eval("#gap svg text", all => all.map(e => e.textContent));
+    check(labels.includes("8 min") && !labels.includes("2 min"), "zoom: " + labels.join());
+    await page.click("#whole");
+    check(!await shown("whole"), "the zoom stays");
+    await page.focus("#gap svg");
+    for (const key of ["ArrowLeft", "ArrowLeft", "+"]) await page.keyboard.press(key);
+    check(await shown("whole"), "no zoom by +");
+    await page.keyboard.press("Escape");
+    check(!await shown("whole"), "no whole run by Escape");
+    check(await shown("flight"), "no rounds in flight");
+  }
+  if (ends === "lost") // one curve once; rounds in flight where there are some
+    for (const id of ["m-log_likelihood", "m-log_likelihood_per_token", "m-sweep", "flight"])
+      check(!await shown(id), id + " is shown");
+  const tiles = await page.textContent("#tiles");
+  if (ends !== "big") check(/memory, peak\d/.test(tiles), "no memory in " + tiles);
+  if (ends === "end") check(/time left, about\d/.test(tiles), "no time left in " + tiles);
+  check(tiles.includes(" / s"), "no rate in " + tiles);
   if (ends === "stop") { // charts update during the run
     const now = () => page.textContent("#tiles");
     const before = await now();

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -154,6 +155,19 @@ static void put_nodes(cli_json *j, const strads_progress *p)
     PUT_EACH(j, "node_linked", p->n_nodes, "%d", node[k].linked ? 1 : 0);
 }
 
+/* The most memory that this process had, in bytes; 0: unknown. */
+static uint64_t peak_memory(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_SELF, &used) != 0 || used.ru_maxrss < 0)
+        return 0;
+#ifdef __APPLE__
+    return (uint64_t)used.ru_maxrss;
+#else
+    return (uint64_t)used.ru_maxrss << 10;
+#endif
+}
+
 static void put_progress(const cli_log *log, cli_json *j,
                          const strads_progress *p)
 {
@@ -177,6 +191,7 @@ static void put_progress(const cli_log *log, cli_json *j,
     cli_json_count(j, "bytes_sent", p->bytes_sent);
     cli_json_count(j, "bytes_received", p->bytes_received);
     cli_json_count(j, "in_flight", p->in_flight);
+    cli_json_count(j, "memory_bytes", peak_memory());
     if (p->n_workers > 0)
         put_workers(j, p);
     if (p->n_nodes > 0)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -489,13 +490,33 @@ static bool one_would_do(const cli_job *j)
            strads_data_nnz(j->data) / 2 < cut.partition_entries;
 }
 
+/* The options for the log: those that the program has. The caller frees
+ * them. */
+static char *list_options(const cli_job *j)
+{
+    json_t *all = json_loads(j->config_text, 0, NULL);
+    const char *name;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(all, next, name, value)
+    {
+        if (!strads_option_find(j->train->program->options, name) &&
+            !cli_option_suits(j->train->program, name))
+            (void)json_object_del(all, name);
+    }
+    char *text = json_dumps(all, JSON_REAL_PRECISION(15));
+    json_decref(all);
+    return text;
+}
+
 static void announce_training(cli_job *j)
 {
     char workers[80];
+    char *options = list_options(j);
     cli_log_start start = {
         .program = j->train->program->name,
         .measures = j->train->program->measures,
-        .options = j->config_text,
+        .options = options ? options : "{}",
         .data_path = j->data_path,
         .data = j->data,
         .seed = j->engine.seed,
@@ -505,6 +526,7 @@ static void announce_training(cli_job *j)
     };
     char held[CLI_BYTES_SIZE];
     cli_log_begin(&j->log, &start);
+    free(options);
     if (j->intercept_by_default)
         cli_intercept_notice(j->files.quiet);
     cli_say(j->files.quiet,
