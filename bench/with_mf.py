@@ -1,5 +1,5 @@
 """Matrix factorisation; mf.sh calls this. Parts: speed, error, methods, grid,
-peer."""
+peer, implicit."""
 import os
 import subprocess
 import tempfile
@@ -232,10 +232,54 @@ def peer(place, options, train, test):
         m.record("mf_peer", solver=name, cpu_seconds=cpu, test_rmse=rmse)
 
 
+# ---- implicit feedback ------------------------------------------------------
+
+def implicit(place, options, train, test):
+    """Conjugate gradients beside with_implicit.c, and exact solutions: CPU seconds
+    of five sweeps, and the objective after them."""
+    program = os.path.join(m.PROGRAMS, "with_implicit")
+    sizes = ["2000", "1000", "100000"] if options.quick else \
+        ["50000", "10000", "5000000"]
+    counts = os.path.join(place, "counts.txt")
+    subprocess.run([program, "make", *sizes, "1", counts], check=True)
+    print("\nimplicit, %s counts, 5 sweeps, 3 steps: CPU seconds, objective; "
+          "medians of %d in turn" % (sizes[2], options.runs))
+
+    def ours(rank, *more):
+        end = m.train(place, "mf", "train", counts, "--implicit", "--rank",
+                      str(rank), "--sweeps", "5", "--patience", "5",
+                      "--workers", "1", *more)[0][-1]
+        return end["cpu_seconds"], end["objective"]
+
+    def theirs(rank):
+        end = subprocess.run([program, "cg", counts, str(rank), "5", "3", "1",
+                              "1"], check=True, capture_output=True).stdout
+        return tuple(map(float, end.split()))
+
+    for rank in (64, 128, 256):
+        solvers = {"strads": lambda: ours(rank), "plain C": lambda: theirs(rank)}
+        if options.quick or rank < 256:
+            solvers["exact"] = lambda: ours(rank, "--cg-steps", "0")
+        runs = {name: [] for name in solvers}
+        for _ in range(options.runs):
+            for name, run in solvers.items():
+                runs[name].append(run())
+        for name, seen in runs.items():
+            cpu = m.median([x[0] for x in seen])
+            print("%5d %-10s %8.2f %14.7g" % (rank, name, cpu, seen[0][1]),
+                  flush=True)
+            m.record("mf_implicit", rank=rank, solver=name, cpu_seconds=cpu,
+                     objective=seen[0][1])
+        ratio = m.median([a[0] / b[0] for a, b in
+                          zip(runs["strads"], runs["plain C"])])
+        print("%5d %.2f x plain C (wanted: at most 1)" % (rank, ratio),
+              flush=True)
+
+
 def main():
     options = m.parse(__doc__)
     parts = {"speed": speed, "error": error, "methods": methods, "grid": grid,
-             "peer": peer}
+             "peer": peer, "implicit": implicit}
     print("Load %.2f on %d cores." % (m.load(), os.cpu_count()))
     with tempfile.TemporaryDirectory() as place:
         train, test = make_ratings(place, options.quick)

@@ -454,7 +454,7 @@ typedef struct strads_mf_options {
     uint32_t patience;
     bool no_biases, no_clip, implicit, nonnegative;
     double alpha;
-    uint32_t tune;
+    uint32_t tune, cg_steps;
     ...;
 } strads_mf_options;
 typedef struct strads_mf_trial {

@@ -101,6 +101,7 @@ refuses 2 "rank" mf train votes.train --rank 1025
 refuses 2 "expected" mf train votes.train --method bold
 refuses 2 "needs method als" mf train votes.train --method cd --implicit
 refuses 2 "needs ratings from 0" mf train votes.train --implicit --quiet
+refuses 2 "cg-steps is for implicit feedback" mf train votes.train --cg-steps 3
 refuses 2 "needs ratings from 0" mf train votes.train --nonnegative \
     --no-biases --quiet
 gives 0 plan make four.json --partitions 4

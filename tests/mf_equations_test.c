@@ -212,9 +212,122 @@ static void check_nonnegative(const mf_equations *eq)
     free(x);
 }
 
+/* out += sum (t - weight q'x) q, and the sum of t q'x. */
+static void check_pull(const mf_equations *eq, uint32_t n, bool targets)
+{
+    trial *t = new_trial(n, true);
+    float *x = floats(STRIDE), *out = floats(STRIDE);
+    double wanted[STRIDE], side = 0;
+    for (uint32_t j = 0; j < STRIDE; j++) {
+        x[j] = draw(6, j);
+        wanted[j] = (double)(out[j] = draw(7, j));
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const float *q = t->factor + (size_t)t->index[k] * STRIDE;
+        double dot = 0;
+        if (k % 3 == 2)
+            t->weight[k] = 0;
+        for (uint32_t j = 0; j < STRIDE; j++)
+            dot += (double)q[j] * (double)x[j];
+        const double w = (double)t->weight[k];
+        const double target = targets && w > 0 ? 1 + w : 0;
+        side += target * dot;
+        for (uint32_t j = 0; j < STRIDE; j++)
+            wanted[j] += (target - w * dot) * (double)q[j];
+    }
+    const double found = eq->pull(&t->line, targets, x, out);
+    cr_assert_float_eq(found, side, 1e-5 * (1 + n), "%u ratings", n);
+    for (uint32_t j = 0; j < STRIDE; j++)
+        cr_assert_float_eq((double)out[j], wanted[j], 1e-6 * (10 + n));
+    free(x);
+    free(out);
+    free_trial(t);
+}
+
+static void check_multiply(const mf_equations *eq, uint32_t n)
+{
+    float *matrix = floats(STRIDE * STRIDE), *tiles = floats(STRIDE * STRIDE);
+    float *x = floats((size_t)n * STRIDE), *out = floats(32 * STRIDE);
+    for (uint32_t i = 0; i < STRIDE; i++) {
+        for (uint32_t j = 0; j <= i; j++)
+            matrix[i * STRIDE + j] = matrix[j * STRIDE + i] =
+                draw(8, i * STRIDE + j);
+    }
+    for (uint32_t i = 0; i < STRIDE; i++)
+        for (uint32_t j = 0; j < STRIDE; j++)
+            tiles[(j / MF_TILE * STRIDE + i) * MF_TILE + j % MF_TILE] =
+                matrix[i * STRIDE + j];
+    for (uint32_t k = 0; k < n * STRIDE; k++)
+        x[k] = draw(9, k);
+    eq->multiply(STRIDE, tiles, n, x, out);
+    for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t j = 0; j < STRIDE; j++) {
+            double sum = 0;
+            for (uint32_t i = 0; i < STRIDE; i++)
+                sum +=
+                    (double)x[k * STRIDE + i] * (double)matrix[i * STRIDE + j];
+            cr_assert_float_eq((double)out[k * STRIDE + j], sum, 1e-5);
+        }
+    }
+    free(matrix);
+    free(tiles);
+    free(x);
+    free(out);
+}
+
+/* As many steps as factors solve the equations. */
+static void check_conjugate(const mf_equations *eq)
+{
+    float *side = floats(STRIDE), *matrix = matrix_of(eq, RATINGS, 5, side);
+    float *x = floats(STRIDE), *left = floats(STRIDE), *way = floats(STRIDE);
+    float *change = floats(STRIDE), *exact = floats(STRIDE);
+    double value = 0, least = 0;
+    mf_equations_mirror(STRIDE, matrix);
+    memcpy(left, side, sizeof *left * STRIDE);
+    memcpy(way, side, sizeof *way * STRIDE);
+    for (uint32_t step = 0; step < STRIDE; step++) {
+        for (uint32_t i = 0; i < STRIDE; i++) {
+            double sum = 0;
+            for (uint32_t j = 0; j < STRIDE; j++)
+                sum += (double)matrix[i * STRIDE + j] * (double)way[j];
+            change[i] = (float)-sum;
+        }
+        const double gain = eq->conjugate_step(STRIDE, x, left, way, change);
+        cr_assert_geq(gain, 0);
+        value -= gain;
+    }
+    memcpy(exact, side, sizeof *exact * STRIDE);
+    eq->solve(STRIDE, matrix, exact);
+    for (uint32_t j = 0; j < STRIDE; j++) {
+        cr_assert_float_eq(x[j], exact[j], 2e-5F);
+        least -= (double)side[j] * (double)exact[j];
+    }
+    cr_assert_float_eq(value, least, 1e-5 * (1 - least));
+    free(side);
+    free(matrix);
+    free(x);
+    free(left);
+    free(way);
+    free(change);
+    free(exact);
+}
+
+static void check_gradients(const mf_equations *eq)
+{
+    const uint32_t lengths[] = {0, 1, 4, 7, 8, 9, 15, 16, 17, 24, RATINGS};
+    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+        check_pull(eq, lengths[k], true);
+        check_pull(eq, lengths[k], false);
+    }
+    for (uint32_t n = 1; n <= 17; n++)
+        check_multiply(eq, n);
+    check_conjugate(eq);
+}
+
 static void check_all(const mf_equations *eq)
 {
     check_sums(eq);
+    check_gradients(eq);
     check_solve(eq);
     check_singular(eq);
     check_nonnegative(eq);
@@ -228,11 +341,12 @@ Test(mf_equations, the_portable_loops_agree_with_sums_and_solutions_in_f64)
 Test(mf_equations, those_of_this_processor_do_as_well)
 {
     const mf_equations *const fast[] = {mf_equations_avx512(),
+                                        mf_equations_avx2(),
                                         mf_equations_neon()};
 
-    if (!fast[0] && !fast[1])
+    if (!fast[0] && !fast[1] && !fast[2])
         cr_skip_test("this processor has portable loops alone");
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 3; k++)
         if (fast[k])
             check_all(fast[k]);
 }

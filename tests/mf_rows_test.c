@@ -91,7 +91,11 @@ static const strads_mf_options trials[] = {
      .rank = 6,
      .sweeps = 5,
      ALL_TRAINED},
+    {.implicit = true, .rank = 40, .sweeps = 6, .alpha = 3, .lambda = 2},
+    {.implicit = true, .rank = 6, .sweeps = 5, .cg_steps = 1},
+    {.implicit = true, .rank = 34, .sweeps = 5, .cg_steps = 60},
 };
+enum { BY_STEPS = 12, ONE_STEP, MANY_STEPS };
 enum { TRIALS = sizeof trials / sizeof *trials };
 
 static bool wants_counts(const strads_mf_options *o)
@@ -332,6 +336,48 @@ Test(mf_rows, a_user_of_implicit_feedback_is_the_closed_form_over_all_pairs)
     (void)check_users(&trials[5]);
 }
 
+Test(mf_rows, many_steps_of_conjugate_gradients_reach_the_closed_form)
+{
+    (void)check_users(&trials[MANY_STEPS]);
+}
+
+/* Warm starts: after many sweeps, few steps end where exact solutions do. */
+Test(mf_rows, few_steps_of_conjugate_gradients_reach_the_exact_objective)
+{
+    strads_mf_options config = trials[BY_STEPS];
+    double f[2];
+    config.sweeps = config.patience = 60;
+    for (int exact = 0; exact < 2; exact++) {
+        config.cg_steps = exact ? STRADS_MF_EXACT : 0;
+        view v = open_view(path_of(&config), &config, 2);
+        cr_assert_eq(
+            strads_mf_resolved(strads_result_state(v.result))->cg_steps,
+            exact ? STRADS_MF_EXACT : 3);
+        f[exact] = loss(&v) + penalty(&v);
+        close_view(&v);
+    }
+    cr_expect_float_eq(f[0], f[1], 2e-3 * f[1], "%g by steps, %g", f[0], f[1]);
+}
+
+Test(mf_rows, steps_are_refused_where_rows_are_solved_exactly)
+{
+    const strads_mf_options options[] = {{.method = "als", .cg_steps = 3},
+                                         {.cg_steps = STRADS_MF_EXACT},
+                                         {.implicit = true,
+                                          .nonnegative = true,
+                                          .cg_steps = 3}};
+    for (int k = 0; k < 3; k++) {
+        strads_data *data = mf_trial_read(counts_path, 1);
+        strads_result *result = NULL;
+        const strads_engine_options engine = {.size = sizeof engine,
+                                              .workers = 1};
+        expect_error(strads_run(&strads_program_mf, &options[k], data, &engine,
+                                &result),
+                     STRADS_EINVAL, "cg-steps is for implicit feedback");
+        strads_data_free(data);
+    }
+}
+
 Test(mf_rows, users_without_negative_factors_meet_the_conditions_of_an_optimum)
 {
     cr_expect_gt(check_users(&trials[3]) + check_users(&trials[6]), 0,
@@ -363,8 +409,8 @@ Test(mf_rows, a_planted_matrix_is_found_to_its_noise)
 
 Test(mf_rows, the_bits_are_the_same_on_any_workers_over_tcp_and_simulated)
 {
-    /* als, cd in several slabs, counts, ranks */
-    const size_t chosen[] = {0, 1, 6, 8};
+    /* als, cd in several slabs, counts, ranks, conjugate gradients */
+    const size_t chosen[] = {0, 1, 6, 8, BY_STEPS};
     for (size_t k = 0; k < sizeof chosen / sizeof *chosen; k++) {
         strads_mf_options config = trials[chosen[k]];
         config.sweeps = 1;

@@ -468,8 +468,11 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
         blocks * round_block_bytes(shape->cols / blocks * stride) +
         shape->cols * (stride * (sgd ? 3 : 1 + 2 * kept) +
                        2 * sizeof(double) * (mf_rank(o) + 1));
+    const uint64_t travelling = mf_conjugates(o) && shape->partitions > 1
+                                    ? 3 * stride * shape->cols
+                                    : 0;
     return shape->run_bytes + (trained > gathered ? trained : gathered) +
-           items + FIXED * (users + kept * shape->cols);
+           items + travelling + FIXED * (users + kept * shape->cols);
 }
 
 static strads_err mf_shape(const void *config, const strads_data *data,

@@ -6,7 +6,7 @@
 
 #include <strads/version.h>
 
-#include "mf_equations_loops.h"
+#include "mf_conjugate_loops.h"
 #include "mf_parts.h"
 
 void mf_equations_mirror(uint32_t width, float *matrix)
@@ -20,13 +20,15 @@ const mf_equations mf_equations_portable = {.gather = gather_outer,
                                             .subtract = subtract,
                                             .solve = solve_cholesky,
                                             .solve_nonnegative =
-                                                solve_nonnegative};
+                                                solve_nonnegative,
+                                            MF_CONJUGATE_LOOPS};
 
 const mf_equations *mf_equations_choose(void)
 {
     const strads_kernel_level level = strads_kernels();
     const mf_equations *fast =
         level == STRADS_KERNELS_AVX512 ? mf_equations_avx512()
+        : level == STRADS_KERNELS_AVX2 ? mf_equations_avx2()
         : level == STRADS_KERNELS_NEON ? mf_equations_neon()
                                        : NULL;
 

@@ -40,11 +40,28 @@ typedef struct mf_equations {
      * x. Needs all tiles. slope [width] is workspace for the gradient. */
     void (*solve_nonnegative)(uint32_t width, const float *matrix,
                               const float *side, float *slope, float *x);
+
+    /* For conjugate gradients (mf_conjugate.h). All factors of a row:
+     *     out += sum (t - weight q'x) q
+     * with t = 1 + weight for weights above 0, and t = 0 for others or if
+     * `targets` is false. Returns sum t q'x. line->target is not used. */
+    double (*pull)(const mf_line *line, bool targets, const float *x,
+                   float *out);
+    /* out = x matrix, for n rows x [n x width]. The symmetric matrix is stored
+     * by tiles of columns, [width / MF_TILE][width][MF_TILE]. out has room for
+     * a multiple of 16 rows. */
+    void (*multiply)(uint32_t width, const float *tiles, uint32_t n,
+                     const float *x, float *out);
+    /* One step of conjugate gradients from x with the remainder `left`, along
+     * `way`; change = -A way. Returns the decrease of x'Ax - 2b'x. */
+    double (*conjugate_step)(uint32_t width, float *x, float *left, float *way,
+                             const float *change);
 } mf_equations;
 
 extern const mf_equations mf_equations_portable;
 /* NULL if this build or this processor lacks the instruction set. */
 const mf_equations *mf_equations_avx512(void);
+const mf_equations *mf_equations_avx2(void);
 const mf_equations *mf_equations_neon(void);
 /* The fastest version for this processor. */
 const mf_equations *mf_equations_choose(void);

@@ -1,7 +1,7 @@
 /* The loops of mf_equations.h. They are compiled once for any processor, once
- * for AVX-512, where a tile fills sixteen registers, and once for NEON with
- * fused products. Includes
- * mf_equations.h; included by the files with the tables. */
+ * for AVX-512, where a tile fills sixteen registers, and for AVX2 and NEON with
+ * fused products. Includes mf_equations.h; included by the files with the
+ * tables. */
 #ifndef MF_EQUATIONS_LOOPS_H
 #define MF_EQUATIONS_LOOPS_H
 
@@ -20,6 +20,8 @@ enum { GATHER_PANEL = 256, AHEAD = 20 };
 /* A register of numbers, and the lines and registers of a part of a tile. */
 #ifdef __AVX512F__
 enum { PART = MF_TILE, PART_LINES = MF_TILE, PART_ACROSS = 1 };
+#elif defined(__AVX2__)
+enum { PART = 8, PART_LINES = 4, PART_ACROSS = 2 };
 #elif defined(__aarch64__)
 enum { PART = 4, PART_LINES = 8, PART_ACROSS = 2 };
 #else

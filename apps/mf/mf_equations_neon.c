@@ -11,14 +11,15 @@ const mf_equations *mf_equations_neon(void)
 
 #else
 
-#include "mf_equations_loops.h"
+#include "mf_conjugate_loops.h"
 
 const mf_equations *mf_equations_neon(void)
 {
     static const mf_equations table = {.gather = gather_outer,
                                        .subtract = subtract,
                                        .solve = solve_cholesky,
-                                       .solve_nonnegative = solve_nonnegative};
+                                       .solve_nonnegative = solve_nonnegative,
+                                       MF_CONJUGATE_LOOPS};
 
     return &table;
 }

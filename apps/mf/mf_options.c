@@ -7,7 +7,7 @@
 
 #include "mf_parts.h"
 
-enum { RANK_MAX = 1024, RANK = 16 };
+enum { RANK_MAX = 1024, RANK = 16, EXACT_MAX = 32, CG_STEPS = 3 };
 static const double IMPLICIT_LAMBDA = 1, STEP = .08, HOLDOUT = .02;
 
 /* Without the options that strads_mf_tune chooses where they are 0. */
@@ -33,6 +33,9 @@ const strads_option mf_option_table[] = {
     STRADS_OPTION(F64, strads_mf_options, alpha, "alpha", "A",
                   "implicit: confidence 1 + A x rating (default: 1)",
                   .min = FLT_MIN, .max = 1e6),
+    STRADS_OPTION(U32, strads_mf_options, cg_steps, "cg-steps", "N",
+                  "implicit: conjugate gradients, 0: exact (3 from rank 33)",
+                  .rare = true, .max = 1000, .keeps_zero = true),
     STRADS_OPTION(F64, strads_mf_options, step, "step", "S",
                   "first step, falls to 1/50 of it (default: chosen)",
                   .min = FLT_MIN, .max = 1e6),
@@ -103,6 +106,17 @@ uint32_t mf_slab(const strads_mf_options *o)
     return strcmp(o->method, "cd") == 0 ? MF_TILE : mf_stride(mf_rank(o));
 }
 
+bool mf_conjugates(const strads_mf_options *o)
+{
+    return o->implicit && o->cg_steps != 0 && o->cg_steps != STRADS_MF_EXACT;
+}
+
+/* Whether rows of implicit feedback may be solved by conjugate gradients. */
+static bool may_conjugate(const strads_mf_options *o)
+{
+    return o->implicit && !o->nonnegative && strcmp(o->method, "als") == 0;
+}
+
 static void fill_in(strads_mf_options *o)
 {
     if (o->rank == STRADS_MF_BIASES && !o->implicit)
@@ -128,6 +142,8 @@ static void fill_in(strads_mf_options *o)
         o->holdout = HOLDOUT;
     if (o->patience == 0)
         o->patience = mf_defaults.patience;
+    if (o->cg_steps == 0 && may_conjugate(o))
+        o->cg_steps = o->rank > EXACT_MAX ? CG_STEPS : STRADS_MF_EXACT;
 }
 
 static strads_err check_method(const strads_mf_options *o)
@@ -143,6 +159,12 @@ static strads_err check_method(const strads_mf_options *o)
                            "implicit feedback needs method als, because its "
                            "equations are over all pairs; method is %s",
                            o->method);
+    if (o->cg_steps != 0 && !may_conjugate(o))
+        return strads_fail(STRADS_EINVAL,
+                           "cg-steps is for implicit feedback with factors of "
+                           "any sign; %s",
+                           o->implicit ? "leave out nonnegative, or cg-steps"
+                                       : "add implicit, or leave it out");
     if (mf_rank(o) == 0 && (o->implicit || o->no_biases))
         return strads_fail(STRADS_EINVAL,
                            "rank 0 is mean and biases alone, which %s leaves "

@@ -13,6 +13,7 @@
 #include <strads/plan.h>
 #include <strads/policy.h>
 
+#include "mf_conjugate.h"
 #include "mf_equations.h"
 #include "mf_kernels.h"
 
@@ -166,10 +167,12 @@ typedef struct mf_samples {
 /* State for solving whole rows, see mf_rows.c. */
 typedef struct mf_rows {
     mf_row_solver solver;
+    mf_conjugate conjugate; /* if mf_conjugates */
     /* Two copies of the training ratings: x, or r for implicit feedback. One is
      * by item, with this partition's users. The other is by user and replaces
      * the share's rows; its items have 16 bits if possible. 14 or 16 bytes for
-     * each rating. */
+     * each rating. For conjugate gradients the values are weights, alpha r, and
+     * items have 32 bits. */
     uint64_t *item_start; /* [items + 1] */
     uint32_t *item_user;
     float *item_value;
@@ -270,10 +273,11 @@ typedef struct mf_local {
 typedef struct mf_items {
     uint64_t floats;
     float *q; /* [items of the block x stride] */
-    /* While a block travels in mf_rows.c: a matrix and a side for each item. */
+    /* While a block travels in mf_rows.c: a matrix and a side for each item; or
+     * remainders, directions and their changes of all items. */
     uint64_t system_floats;
     float *system;
-    uint32_t slab; /* the next slab of factors */
+    uint32_t slab; /* the next pass: a slab of factors or a step */
 } mf_items;
 
 /* A sweep on the coordinator. */
@@ -339,6 +343,8 @@ static inline double mf_row_penalty(const strads_mf_options *o,
 {
     return steps->lambda * (o->implicit || o->unweighted ? 1 : n);
 }
+/* True if rows are solved by conjugate gradients, not exactly. */
+bool mf_conjugates(const strads_mf_options *o);
 /* Number of factors that are solved for at once. */
 uint32_t mf_slab(const strads_mf_options *o);
 

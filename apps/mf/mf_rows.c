@@ -12,8 +12,13 @@
  *
  *     (Q'Q + sum alpha r q q' + lambda I) p = sum (1 + alpha r) q
  *
+ * Instead of exactly, its rows can be solved by a few steps of conjugate
+ * gradients from their factors in the previous sweep (mf_conjugate.h).
+ *
  *     equations  RING: a block's items; each partition adds to their
- *                equations, the last one solves them; a pass for each slab
+ *                equations, the last one solves them; a pass for each slab. By
+ *                conjugate gradients: a pass for the remainders and one for
+ *                each step; one partition needs a single pass
  *     spread     RING: to every partition's copy of all items
  *     solve      each partition's users, from that copy
  *
@@ -22,6 +27,14 @@
 
 #include <math.h>
 #include <string.h>
+
+/* Passes over the items in a sweep. */
+static uint32_t count_passes(const strads_mf_options *o, uint32_t partitions)
+{
+    if (mf_conjugates(o))
+        return partitions > 1 ? 1 + o->cg_steps : 1;
+    return mf_stride(mf_rank(o)) / mf_slab(o);
+}
 
 /* ---- memory -------------------------------------------------------------- */
 
@@ -38,6 +51,9 @@ static bool allocate_factors(mf_local *l)
         if (!r->gram || !r->items_gram)
             return false;
     }
+    if (mf_conjugates(&l->options) &&
+        !mf_conjugate_open(&r->conjugate, l->stride))
+        return false;
     return l->p && r->q && mf_row_solver_open(&r->solver, mf_slab(&l->options));
 }
 
@@ -72,6 +88,7 @@ void mf_rows_free(mf_rows *r)
     free(r->weight);
     free(r->error);
     mf_row_solver_close(&r->solver);
+    mf_conjugate_close(&r->conjugate);
     free(r->items_gram);
     *r = (mf_rows){0};
 }
@@ -139,12 +156,23 @@ static bool allocate_ratings(mf_local *l)
     r->item_user = malloc(sizeof(*r->item_user) * (n + 1));
     r->item_value = malloc(sizeof(*r->item_value) * (n + 1));
     r->user_value = malloc(sizeof(*r->user_value) * (n + 1));
-    if (l->items <= UINT16_MAX + 1)
+    if (l->items <= UINT16_MAX + 1 && !mf_conjugates(&l->options))
         r->user_item = malloc(sizeof(*r->user_item) * (n + 1));
     else
         r->user_item_wide = malloc(sizeof(*r->user_item_wide) * (n + 1));
     return r->item_user && r->item_value && r->user_value &&
            (r->user_item || r->user_item_wide);
+}
+
+static void weigh_all_ratings(mf_local *l)
+{
+    mf_rows *r = &l->rows;
+    const uint64_t n = r->user_start[l->users];
+
+    for (uint64_t e = 0; e < n; e++) {
+        r->item_value[e] *= (float)l->options.alpha;
+        r->user_value[e] *= (float)l->options.alpha;
+    }
 }
 
 static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
@@ -161,8 +189,12 @@ static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
         return mf_no_memory("the ratings, twice, and all factors",
                             16 * r->user_start[l->users] +
                                 4 * (size_t)l->stride * (l->users + l->items));
-    const strads_err err = mf_split_counted(split, l);
-    return err ? err : fill_rows(l, task, split);
+    strads_err err = mf_split_counted(split, l);
+    if (!err)
+        err = fill_rows(l, task, split);
+    if (!err && mf_conjugates(&l->options))
+        weigh_all_ratings(l);
+    return err;
 }
 
 strads_err mf_rows_build(strads_task *task)
@@ -176,7 +208,8 @@ strads_err mf_rows_build(strads_task *task)
     mf_split_close(&split);
     if (err)
         return err;
-    mf_draw_users(l, task);
+    if (!mf_conjugates(&l->options))
+        mf_draw_users(l, task); /* steps begin at 0 */
     return STRADS_OK;
 }
 
@@ -260,10 +293,105 @@ static void meet_item(mf_local *l, mf_items *items, uint32_t k, uint32_t i,
         memset(q + from, 0, sizeof(float) * r->solver.slab);
 }
 
+static uint32_t rows_batch(uint64_t left)
+{
+    return left < MF_CONJUGATE_ROWS ? (uint32_t)left : MF_CONJUGATE_ROWS;
+}
+
+static mf_line weighed_item(const mf_local *l, uint32_t i)
+{
+    const mf_rows *r = &l->rows;
+    const uint64_t first = r->item_start[i];
+
+    return (mf_line){.factor = l->p,
+                     .stride = l->stride,
+                     .n = (uint32_t)(r->item_start[i + 1] - first),
+                     .index = r->item_user + first,
+                     .weight = r->item_value + first};
+}
+
+/* All steps for a block's items, if one partition has all ratings. */
+static void conjugate_items(mf_local *l, const strads_task *task,
+                            mf_items *items)
+{
+    mf_line line[MF_CONJUGATE_ROWS];
+    double objective[MF_CONJUGATE_ROWS];
+
+    for (uint32_t from = 0; from < task->block.n; from += MF_CONJUGATE_ROWS) {
+        const uint32_t n = rows_batch(task->block.n - from);
+        for (uint32_t k = 0; k < n; k++)
+            line[k] =
+                weighed_item(l, strads_block_param(&task->block, from + k));
+        mf_conjugate_solve(&l->rows.conjugate, n, line, l->options.cg_steps,
+                           items->q + (size_t)from * l->stride, objective);
+    }
+}
+
+/* A partition's part in one pass over a block's items. */
+static strads_err meet_conjugate(mf_local *l, const strads_task *task,
+                                 mf_items *items, bool last)
+{
+    mf_conjugate *c = &l->rows.conjugate;
+    const uint64_t each = (uint64_t)task->block.n * l->stride;
+    const bool first = items->slab == 0;
+
+    if (!items->system) {
+        const strads_err err = mf_items_equations(items, 3 * each);
+        if (err)
+            return err;
+    }
+    float *left = items->system, *way = left + each, *change = way + each;
+    for (uint32_t k = 0; k < task->block.n; k++) {
+        const size_t at = (size_t)k * l->stride;
+        const mf_line line =
+            weighed_item(l, strads_block_param(&task->block, k));
+        (void)c->equations->pull(&line, first, (first ? items->q : way) + at,
+                                 (first ? left : change) + at);
+    }
+    for (uint64_t k = 0; k < task->block.n && last; k += MF_CONJUGATE_ROWS) {
+        const uint32_t n = rows_batch(task->block.n - k);
+        const size_t at = k * l->stride;
+        if (first)
+            mf_conjugate_begin(c, n, items->q + at, left + at, way + at);
+        else
+            mf_conjugate_step(c, n, items->q + at, left + at, way + at,
+                              change + at, NULL);
+    }
+    return STRADS_OK;
+}
+
+static strads_err update_conjugate(mf_local *l, const strads_task *task,
+                                   mf_items *items)
+{
+    const bool last = task->step + 1 == task->share->partitions;
+    strads_err err = STRADS_OK;
+
+    if (last)
+        mf_conjugate_set(&l->rows.conjugate, l->rows.gram,
+                         ridge_of(l, NULL, 1).penalty);
+    if (task->share->partitions == 1)
+        conjugate_items(l, task, items);
+    else
+        err = meet_conjugate(l, task, items, last);
+    if (err || !last)
+        return err;
+    items->slab =
+        (items->slab + 1) % count_passes(&l->options, task->share->partitions);
+    if (items->slab)
+        return STRADS_OK;
+    free(items->system);
+    items->system = NULL;
+    items->system_floats = 0;
+    return STRADS_OK;
+}
+
 strads_err mf_update_equations(strads_task *task)
 {
     mf_local *l = task->local;
     mf_items *items = task->object;
+
+    if (mf_conjugates(&l->options))
+        return update_conjugate(l, task, items);
     const uint64_t each =
         (uint64_t)l->rows.solver.slab * (l->rows.solver.slab + 1);
     const bool last = task->step + 1 == task->share->partitions;
@@ -279,7 +407,8 @@ strads_err mf_update_equations(strads_task *task)
         free(items->system);
         items->system = NULL;
         items->system_floats = 0;
-        items->slab = (items->slab + 1) % (l->stride / l->rows.solver.slab);
+        items->slab = (items->slab + 1) %
+                      count_passes(&l->options, task->share->partitions);
     }
     return STRADS_OK;
 }
@@ -358,13 +487,43 @@ static double solve_user(mf_local *l, mf_line *line, float *p, double *sum)
     return left;
 }
 
-static double square_of(const float *row, uint32_t n)
+static double square_of(const float *row, uint64_t n)
 {
     double sum = 0;
 
-    for (uint32_t k = 0; k < n; k++)
+    for (uint64_t k = 0; k < n; k++)
         sum += (double)row[k] * (double)row[k];
     return sum;
+}
+
+/* The same for users [from, from + n) by conjugate gradients. */
+static double conjugate_users(mf_local *l, uint64_t from, uint32_t n)
+{
+    mf_rows *r = &l->rows;
+    const double penalty = ridge_of(l, NULL, 1).penalty;
+    mf_line line[MF_CONJUGATE_ROWS];
+    double objective[MF_CONJUGATE_ROWS], loss = 0;
+    float *p = l->p + from * l->stride;
+
+    for (uint32_t k = 0; k < n; k++) {
+        const uint64_t first = r->user_start[from + k];
+        line[k] =
+            (mf_line){.factor = r->q,
+                      .stride = l->stride,
+                      .n = (uint32_t)(r->user_start[from + k + 1] - first),
+                      .index = r->user_item_wide + first,
+                      .weight = r->user_value + first};
+    }
+    mf_conjugate_solve(&r->conjugate, n, line, l->options.cg_steps, p,
+                       objective);
+    for (uint32_t k = 0; k < n; k++) {
+        double left = objective[k] -
+                      penalty * square_of(p + (size_t)k * l->stride, l->stride);
+        for (uint32_t e = 0; e < line[k].n; e++)
+            left += line[k].weight[e] > 0 ? 1 + (double)line[k].weight[e] : 0;
+        loss += fmax(left, 0);
+    }
+    return loss;
 }
 
 /* lambda n |q|^2 of all items; partition 0 reports it. */
@@ -415,7 +574,16 @@ strads_err mf_update_solve(strads_task *task)
     mf_lift_update(&l->steps);
     if (l->options.implicit)
         mf_gram(&r->solver, r->q, l->items, l->stride, r->items_gram);
-    for (uint64_t u = 0; u < l->users; u++) {
+    if (mf_conjugates(&l->options)) {
+        const double penalty = ridge_of(l, NULL, 1).penalty;
+        mf_conjugate_set(&r->conjugate, r->items_gram, penalty);
+        for (uint64_t u = 0; u < l->users; u += MF_CONJUGATE_ROWS)
+            task->partial[MF_LOSS] +=
+                conjugate_users(l, u, rows_batch(l->users - u));
+        task->partial[MF_PENALTY] +=
+            penalty * square_of(l->p, l->users * l->stride);
+    }
+    for (uint64_t u = 0; u < l->users && !mf_conjugates(&l->options); u++) {
         float *p = l->p + u * l->stride;
         mf_line line = user_line(l, u);
         task->partial[MF_LOSS] +=
@@ -468,14 +636,17 @@ uint64_t mf_rows_blocks(const strads_mf_options *o, uint64_t items,
     const uint64_t slab = mf_slab(o);
     const uint64_t bytes = items * slab * (slab + 1) * sizeof(float);
 
-    return partitions > 1 ? (bytes + EQUATIONS_BYTES - 1) / EQUATIONS_BYTES : 1;
+    return partitions > 1 && !mf_conjugates(o)
+               ? (bytes + EQUATIONS_BYTES - 1) / EQUATIONS_BYTES
+               : 1;
 }
 
 static strads_err dispatch_meet(strads_turn *turn, mf_state *s)
 {
     const uint32_t from = s->sent, left = s->blocks - from;
-    const uint32_t most =
-        s->partitions > 1 ? BLOCKS_OUT * s->partitions : s->blocks;
+    const uint32_t most = s->partitions > 1 && !mf_conjugates(&s->options)
+                              ? BLOCKS_OUT * s->partitions
+                              : s->blocks;
 
     s->sent += left < most ? left : most;
     return strads_turn_dispatch(turn, MF_EQUATIONS, s->sent - from,
@@ -507,8 +678,7 @@ strads_err mf_met(strads_commit *commit)
     if (s->sent < s->blocks)
         return STRADS_OK;
     s->added = s->sent = 0;
-    s->slab = (s->slab + 1) %
-              (mf_stride(mf_rank(&s->options)) / mf_slab(&s->options));
+    s->slab = (s->slab + 1) % count_passes(&s->options, s->partitions);
     s->next = s->slab ? MF_EQUATIONS : MF_SPREAD;
     return STRADS_OK;
 }

@@ -31,6 +31,9 @@ extern "C" {
 #define STRADS_MF_TRIALS 64
 #define STRADS_MF_NO_SEARCH STRADS_OPTION_ZERO
 
+/* `cg_steps` for exact solutions. */
+#define STRADS_MF_EXACT STRADS_OPTION_ZERO
+
 /* The options (`config`); NULL: all defaults. strads_mf_tune chooses rank, step
  * and lambda where they are 0; the defaults here are those of a run without
  * it. */
@@ -71,9 +74,14 @@ typedef struct strads_mf_options {
     uint32_t tune;    /* most fits of strads_mf_tune, up to STRADS_MF_TRIALS; 0:
                          16; STRADS_MF_NO_SEARCH: none */
     const char *user, *item,
-        *rating; /* names of these columns in the header line
+        *rating;       /* names of these columns in the header line
                            of the data (strads_data_options) and of `test`;
                            NULL: common names */
+    uint32_t cg_steps; /* implicit: steps of conjugate gradients for a row, from
+                          its factors in the previous sweep (Takacs, Pilaszy
+                          and Tikk 2011), up to 1000; STRADS_MF_EXACT: rows are
+                          solved exactly; 0: 3 above rank 32, and exactly up to
+                          there */
 } strads_mf_options;
 
 /* The program: name "mf"; ratings, split by rows, compressed rows, f32. The

@@ -52,6 +52,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     max_iter : int, sweeps over the ratings
     alpha : float, confidence of implicit feedback is 1 + alpha r
     implicit, nonnegative : bool
+    cg_steps : int or None, steps of conjugate gradients for implicit feedback; 0:
+        exact; None: 3 above rank 32, exact up to there
     penalty : float or None, penalty per rating; None: chosen
     holdout : float or None, share of held-out ratings; None: 0.1 to choose, then
         0
@@ -82,12 +84,13 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         "max_iter": params.number(least=1, below=2**32, whole=True),
         "implicit": params.yes_or_no, "nonnegative": params.yes_or_no,
         "alpha": params.number(above=0),
+        "cg_steps": params.number(least=0, most=1000, whole=True, none=True),
         "penalty": params.number(above=0, none=True),
         "holdout": params.number(above=0, below=1, none=True)}
 
     def __init__(self, rank=None, *, method=None, max_iter=20, implicit=False,
                  nonnegative=False, alpha=1.0, penalty=None, holdout=None,
-                 tune=None, clip=True, random_state=None, n_jobs=None,
+                 tune=None, clip=True, cg_steps=None, random_state=None, n_jobs=None,
                  verbose=0, callbacks=None):
         self.rank = rank
         self.method = method
@@ -99,6 +102,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.holdout = holdout
         self.tune = tune
         self.clip = clip
+        self.cg_steps = cg_steps
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -172,7 +176,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             "lambda": self.penalty or 0.0, "holdout": self.holdout or 0.0,
             "implicit": self.implicit, "nonnegative": self.nonnegative,
             "alpha": self.alpha, "tune": _given(self.tune),
-            "no_clip": not self.clip})
+            "no_clip": not self.clip, "cg_steps": _given(self.cg_steps)})
         if self.method:
             config.method = kept
         finished = engine.run(
