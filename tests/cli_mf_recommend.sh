@@ -94,6 +94,11 @@ gives 0 mf evaluate m.json one.test --train votes.train --top 3 --quiet
 near "$(member out ndcg)" "$(awk 'BEGIN { print log(2) / log(3) }')" 1e-5 \
     "the gain of place 2"
 near "$(member out recall)" 1 0 "recall of one"
+near "$(member out map)" 0.5 0 "average precision at place 2"
+near "$(member out mrr)" 0.5 0 "reciprocal rank of place 2"
+near "$(member out coverage)" 0.0075 1e-9 "3 of 400 items"
+says out '"auc": 0.' '"exposure": ' '"popularity_auc": 0.' \
+    '"popularity_coverage": 0.0075'
 gives 0 mf evaluate m.json votes.test --train votes.train --relevant 9
 says out '"users": 0' '"ndcg": null'
 

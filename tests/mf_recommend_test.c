@@ -300,6 +300,17 @@ Test(mf_recommend, a_ranking_agrees_with_a_calculation_by_hand)
     cr_expect_eq(ours.users, 1);
     cr_expect_float_eq(ours.ndcg, (1 + 1 / log2(4)) / best, 1e-12);
     cr_expect_float_eq(ours.recall, 2. / 3, 1e-12);
+    cr_expect_float_eq(ours.map, (1 + 2. / 3) / 3, 1e-12);
+    cr_expect_float_eq(ours.mrr, 1, 1e-12);
+    /* Of 4, 6, 7, 8 and 9, and 2: all after 0, five after 3, four after 5. */
+    cr_expect_float_eq(ours.auc, (6 + 5 + 4) / 18., 1e-12);
+    cr_expect_float_eq(ours.coverage, .3, 1e-12);
+    cr_expect_float_eq(ours.exposure, 0, 1e-12);
+    cr_expect_float_eq(theirs.mrr, 1. / 2, 1e-12);
+    cr_expect_float_eq(theirs.map, (1. / 2 + 2. / 3) / 3, 1e-12);
+    cr_expect_float_eq(theirs.exposure, (2 + 1 + 0) / 3., 1e-12);
+    /* 5 is before all but 4; 0 and 3 are equal to all but 4. */
+    cr_expect_float_eq(theirs.auc, (5 + 2.5 + 2.5) / 18, 1e-12);
     /* 4, 5, 0: hits at 2 and 3 */
     cr_expect_float_eq(theirs.ndcg, (1 / log2(3) + 1 / log2(4)) / best, 1e-12);
     cr_expect_float_eq(theirs.recall, 2. / 3, 1e-12);
@@ -308,6 +319,7 @@ Test(mf_recommend, a_ranking_agrees_with_a_calculation_by_hand)
                                           &theirs),
                  STRADS_OK);
     cr_expect(ours.users == 0 && isnan(ours.ndcg) && isnan(theirs.recall));
+    cr_expect(isnan(ours.auc) && isnan(ours.coverage) && isnan(ours.mrr));
     cr_expect_eq(strads_recommender_judge(r, &m, &train, &test, 4, 0, &ours,
                                           &theirs),
                  STRADS_EINVAL);
@@ -344,37 +356,107 @@ static void expect_ranking(const pairs *train, const pairs *test,
                            const strads_mf_factors *m, bool popular,
                            uint32_t top, strads_ranking found)
 {
-    double count[ITEMS] = {0}, ndcg = 0, recall = 0, precision = 0, users = 0;
+    double count[ITEMS] = {0}, users = 0, with_auc = 0;
+    strads_ranking sum = {0};
+    bool listed[ITEMS] = {0};
     for (uint64_t e = 0; e < train->x.nnz; e++)
         count[train->index[e]]++;
     for (uint32_t u = 0; u < USERS; u++) {
         double score[ITEMS], gain = 0, best = 0, hits = 0, wanted = 0;
-        bool seen[ITEMS] = {0};
+        double precisions = 0, reciprocal = 0, compared = 0, ordered = 0;
+        double shown = 0, rated = 0;
+        bool seen[ITEMS] = {0}, relevant[ITEMS] = {0};
+        uint32_t place[ITEMS];
         for (uint32_t i = 0; i < ITEMS; i++)
             score[i] = popular ? count[i] : score_of(m, u, i);
         for (uint64_t e = train->start[u]; e < train->start[u + 1]; e++)
             seen[train->index[e]] = true;
+        for (uint32_t i = 0; i < ITEMS; i++)
+            place[i] = place_of(score, seen, i);
         for (uint64_t e = test->start[u]; e < test->start[u + 1]; e++) {
             const uint32_t i = test->index[e];
             if (seen[i] || test->value[e] < .5)
                 continue;
-            const uint32_t place = place_of(score, seen, i);
+            relevant[i] = true;
             wanted++;
             best += wanted <= top ? 1 / log2(1 + wanted) : 0;
-            gain += place <= top ? 1 / log2(1 + place) : 0;
-            hits += place <= top;
+            gain += place[i] <= top ? 1 / log2(1 + place[i]) : 0;
+            hits += place[i] <= top;
         }
-        if (wanted > 0) {
-            users++;
-            ndcg += gain / best;
-            recall += hits / wanted;
-            precision += hits / top;
+        if (wanted == 0)
+            continue;
+        for (uint32_t i = 0; i < ITEMS; i++) {
+            double before = 0;
+            for (uint32_t k = 0; k < ITEMS; k++) {
+                before += relevant[k] && place[k] <= place[i];
+                if (relevant[i] && !relevant[k] && !seen[k]) {
+                    compared++;
+                    ordered += score[i] > score[k]    ? 1
+                               : score[i] >= score[k] ? .5
+                                                      : 0;
+                }
+            }
+            if (seen[i] || place[i] > top)
+                continue;
+            listed[i] = true;
+            shown++;
+            rated += count[i];
+            if (!relevant[i])
+                continue;
+            precisions += before / place[i];
+            reciprocal = fmax(reciprocal, 1. / place[i]);
         }
+        users++;
+        sum.ndcg += gain / best;
+        sum.recall += hits / wanted;
+        sum.precision += hits / top;
+        sum.map += precisions / fmin(wanted, top);
+        sum.mrr += reciprocal;
+        sum.exposure += shown > 0 ? rated / shown : 0;
+        sum.auc += compared > 0 ? ordered / compared : 0;
+        with_auc += compared > 0;
     }
+    for (uint32_t i = 0; i < ITEMS; i++)
+        sum.coverage += listed[i];
     cr_expect_eq((double)found.users, users);
-    cr_expect_float_eq(found.ndcg, ndcg / users, 1e-9);
-    cr_expect_float_eq(found.recall, recall / users, 1e-9);
-    cr_expect_float_eq(found.precision, precision / users, 1e-9);
+    if (users == 0)
+        return;
+    cr_expect_float_eq(found.ndcg, sum.ndcg / users, 1e-9);
+    cr_expect_float_eq(found.recall, sum.recall / users, 1e-9);
+    cr_expect_float_eq(found.precision, sum.precision / users, 1e-9);
+    cr_expect_float_eq(found.map, sum.map / users, 1e-9);
+    cr_expect_float_eq(found.mrr, sum.mrr / users, 1e-9);
+    cr_expect_float_eq(found.auc, sum.auc / with_auc, 1e-9);
+    cr_expect_float_eq(found.coverage, sum.coverage / ITEMS, 1e-9);
+    cr_expect_float_eq(found.exposure, sum.exposure / users, 1e-9);
+}
+
+/* Of every fourth item the row is that of the item before: scores are tied. */
+static void tie_items(void)
+{
+    for (size_t i = 3; i < ITEMS; i += 4)
+        memcpy(item_row + i * WIDTH, item_row + (i - 1) * WIDTH,
+               sizeof *item_row * WIDTH);
+}
+
+Test(mf_recommend, rankings_agree_over_random_families)
+{
+    static pairs train, test;
+    const strads_mf_factors m = make_model();
+    tie_items();
+    strads_recommender *r = recommender_of(&m);
+    for (uint64_t k = 0; k < 20; k++) {
+        make_pairs(&train, 31 + k, strads_random_unit(30, k, 0, 0));
+        make_pairs(&test, 61 + k, strads_random_unit(30, k, 1, 0) * .2);
+        const uint32_t top = 1 + (uint32_t)(k * 7 % (ITEMS + 9));
+        strads_ranking ours, theirs;
+        cr_assert_eq(strads_recommender_judge(r, &m, &train.x, &test.x, .5, top,
+                                              &ours, &theirs),
+                     STRADS_OK);
+        expect_ranking(&train, &test, &m, false, top, ours);
+        expect_ranking(&train, &test, &m, true, top, theirs);
+    }
+    strads_recommender_free(r);
 }
 
 Test(mf_recommend, rankings_agree_with_counting_pairs)

@@ -216,7 +216,7 @@ static cli_measure estimate(const char *name, const char *part, double n,
                          mean + half, true};
 }
 
-enum { PART_FIGURES = 4, RANK_FIGURES = 9 };
+enum { PART_FIGURES = 4, RANK_FIGURES = 19 };
 
 static void measure_errors(const cli_mf_model *model, const cli_mf_ratings *r,
                            const char *part, cli_measure out[PART_FIGURES])
@@ -252,9 +252,19 @@ static uint32_t measure_all(const evaluation *e, cli_measure *out)
         cli_figure("ndcg", "ranking", ours->ndcg),
         cli_figure("precision", "ranking", ours->precision),
         cli_figure("recall", "ranking", ours->recall),
+        cli_figure("map", "ranking", ours->map),
+        cli_figure("mrr", "ranking", ours->mrr),
+        cli_figure("auc", "ranking", ours->auc),
+        cli_figure("coverage", "ranking", ours->coverage),
+        cli_figure("exposure", "ranking", ours->exposure),
         cli_figure("popularity_ndcg", "ranking", popular->ndcg),
         cli_figure("popularity_precision", "ranking", popular->precision),
-        cli_figure("popularity_recall", "ranking", popular->recall)};
+        cli_figure("popularity_recall", "ranking", popular->recall),
+        cli_figure("popularity_map", "ranking", popular->map),
+        cli_figure("popularity_mrr", "ranking", popular->mrr),
+        cli_figure("popularity_auc", "ranking", popular->auc),
+        cli_figure("popularity_coverage", "ranking", popular->coverage),
+        cli_figure("popularity_exposure", "ranking", popular->exposure)};
     measure_errors(&e->model, &e->ratings, NULL, out);
     if (!e->train)
         return PART_FIGURES;

@@ -240,9 +240,8 @@ static uint32_t top_of(const float *score, uint32_t items, uint64_t n_seen,
     return n;
 }
 
-uint32_t strads_recommender_top(strads_recommender *r, const float *row,
-                                uint64_t n_seen, const uint32_t *seen,
-                                uint32_t top, strads_scored *out)
+/* Predicts the ratings of all items into r->score. */
+static void score_items(strads_recommender *r, const float *row)
 {
     const mf_line all = {.factor = r->q,
                          .stride = r->stride,
@@ -257,13 +256,19 @@ uint32_t strads_recommender_top(strads_recommender *r, const float *row,
     r->solver.equations->subtract(&all, 0, r->stride, r->p, r->score);
     for (uint32_t i = 0; i < r->items; i++)
         r->score[i] = -r->score[i];
+}
+
+uint32_t strads_recommender_top(strads_recommender *r, const float *row,
+                                uint64_t n_seen, const uint32_t *seen,
+                                uint32_t top, strads_scored *out)
+{
+    score_items(r, row);
     return top_of(r->score, r->items, n_seen, seen, top, out);
 }
 
 /* ---- ranking quality ----------------------------------------------------- */
 
-/* NDCG and recall of the first few items (binary gains: Jarvelin and Kekalainen
- * 2002), and the same for ranking by popularity. */
+/* The measures of strads_ranking, for the model and for popularity. */
 
 /* One user's rows of train and test; empty beyond the end. */
 typedef struct line {
@@ -311,31 +316,140 @@ static void unmark(line wanted, uint32_t items, bool *is_relevant)
             is_relevant[wanted.item[k]] = false;
 }
 
-static void add_user_ranking(strads_ranking *r, const strads_scored *list,
-                             uint32_t n, uint32_t top, uint32_t relevant,
-                             const bool *is_relevant)
+/* What is known of the items while users are ranked. */
+typedef struct judgement {
+    uint32_t items, top;
+    float *count;      /* [items] ratings in train */
+    bool *is_relevant; /* [items] to the current user */
+    float *wanted;     /* [items] scores of its relevant items, ascending */
+    strads_scored *list;
+} judgement;
+
+/* Sums over users, and the items that were listed. */
+typedef struct ranking_sums {
+    strads_ranking sum;
+    uint64_t with_others; /* users with an AUC */
+    bool *is_listed;      /* [items] */
+} ranking_sums;
+
+static int by_value(const void *a, const void *b)
 {
-    double gain = 0, best = 0, hits = 0;
+    const float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Returns the number of sorted values below x; or up to x, if `equal`. */
+static uint32_t count_below(const float *sorted, uint32_t n, float x,
+                            bool equal)
+{
+    uint32_t low = 0, high = n;
+
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2;
+        if (sorted[mid] < x || (equal && sorted[mid] <= x))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void add_auc(ranking_sums *r, const judgement *j, line seen,
+                    const float *score)
+{
+    double ordered = 0;
+    uint64_t at = 0, others = 0;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < j->items; i++)
+        if (j->is_relevant[i])
+            j->wanted[n++] = score[i];
+    qsort(j->wanted, n, sizeof(*j->wanted), by_value);
+    for (uint32_t i = 0; i < j->items; i++) {
+        while (at < seen.n && seen.item[at] < i)
+            at++;
+        if (j->is_relevant[i] || (at < seen.n && seen.item[at] == i))
+            continue;
+        others++;
+        ordered += n - .5 * count_below(j->wanted, n, score[i], false) -
+                   .5 * count_below(j->wanted, n, score[i], true);
+    }
+    if (others == 0)
+        return;
+    r->with_others++;
+    r->sum.auc += ordered / ((double)n * (double)others);
+}
+
+/* Adds a user with relevant items, by the scores of all items. */
+static void add_user_ranking(ranking_sums *r, const judgement *j, line seen,
+                             const float *score, uint32_t relevant)
+{
+    const uint32_t n =
+        top_of(score, j->items, seen.n, seen.item, j->top, j->list);
+    const uint32_t most = j->top < relevant ? j->top : relevant;
+    double gain = 0, best = 0, hits = 0, precisions = 0, first = 0, rated = 0;
 
     for (uint32_t k = 0; k < n; k++) {
-        if (!is_relevant[list[k].item])
+        const uint32_t i = j->list[k].item;
+        r->is_listed[i] = true;
+        rated += (double)j->count[i];
+        if (!j->is_relevant[i])
             continue;
         gain += 1 / log2(2 + k);
         hits++;
+        precisions += hits / (k + 1);
+        if (first == 0)
+            first = 1. / (k + 1);
     }
-    for (uint32_t k = 0; k < top && k < relevant; k++)
+    for (uint32_t k = 0; k < most; k++)
         best += 1 / log2(2 + k);
-    r->users++;
-    r->ndcg += gain / best;
-    r->recall += hits / relevant;
-    r->precision += hits / top;
+    r->sum.users++;
+    r->sum.ndcg += gain / best;
+    r->sum.recall += hits / relevant;
+    r->sum.precision += hits / j->top;
+    r->sum.map += precisions / most;
+    r->sum.mrr += first;
+    r->sum.exposure += n ? rated / n : 0;
+    add_auc(r, j, seen, score);
 }
 
-static void divide(strads_ranking *r)
+static strads_ranking find_means(const ranking_sums *r, uint32_t items)
 {
-    r->ndcg /= (double)r->users;
-    r->recall /= (double)r->users;
-    r->precision /= (double)r->users;
+    strads_ranking mean = r->sum;
+    const double users = (double)mean.users;
+    uint32_t listed = 0;
+
+    for (uint32_t i = 0; i < items; i++)
+        listed += r->is_listed[i];
+    mean.ndcg /= users;
+    mean.recall /= users;
+    mean.precision /= users;
+    mean.map /= users;
+    mean.mrr /= users;
+    mean.exposure /= users;
+    mean.auc /= (double)r->with_others;
+    mean.coverage = mean.users ? (double)listed / items : NAN;
+    return mean;
+}
+
+static void judge_users(strads_recommender *r, const judgement *j,
+                        const strads_mf_factors *model,
+                        const strads_sparse *train, const strads_sparse *test,
+                        double relevant, ranking_sums *ours,
+                        ranking_sums *theirs)
+{
+    for (uint64_t u = 0; u < model->users && u < test->lines; u++) {
+        const line wanted = line_of(test, u), seen = line_of(train, u);
+        const uint32_t n =
+            mark(test, wanted, seen, relevant, r->items, j->is_relevant);
+        if (n > 0) {
+            score_items(r, model->user + u * (model->rank + 1));
+            add_user_ranking(ours, j, seen, r->score, n);
+            add_user_ranking(theirs, j, seen, j->count, n);
+        }
+        unmark(wanted, r->items, j->is_relevant);
+    }
 }
 
 strads_err strads_recommender_judge(strads_recommender *r,
@@ -345,44 +459,33 @@ strads_err strads_recommender_judge(strads_recommender *r,
                                     uint32_t top, strads_ranking *ranking,
                                     strads_ranking *popular)
 {
-    float *count = calloc(r->items, sizeof(*count));
-    bool *is_relevant = calloc(r->items, sizeof(*is_relevant));
-    strads_scored *list = malloc(sizeof(*list) * (top + (size_t)1));
-    strads_ranking ours = {0}, theirs = {0};
-    strads_err err = STRADS_OK;
-
     if (top == 0)
-        err = strads_fail(STRADS_EINVAL, "a ranking needs at least 1 item");
-    if (err)
-        goto end;
-    if (!count || !is_relevant || !list) {
-        err = mf_no_memory("items' ranks", 16ULL * r->items);
-        goto end;
-    }
-    for (uint64_t e = 0; e < train->nnz; e++)
+        return strads_fail(STRADS_EINVAL, "a ranking needs at least 1 item");
+    const judgement j = {.items = r->items,
+                         .top = top,
+                         .count = calloc(r->items, sizeof(*j.count)),
+                         .is_relevant =
+                             calloc(r->items, sizeof(*j.is_relevant)),
+                         .wanted = malloc(sizeof(*j.wanted) * r->items),
+                         .list = malloc(sizeof(*j.list) * (top + (size_t)1))};
+    ranking_sums ours = {.is_listed = calloc(r->items, sizeof(bool))};
+    ranking_sums theirs = {.is_listed = calloc(r->items, sizeof(bool))};
+    const bool there = j.count && j.is_relevant && j.wanted && j.list &&
+                       ours.is_listed && theirs.is_listed;
+
+    for (uint64_t e = 0; there && e < train->nnz; e++)
         if (train->index[e] < r->items)
-            count[train->index[e]]++;
-    for (uint64_t u = 0; u < model->users && u < test->lines; u++) {
-        const line wanted = line_of(test, u), seen = line_of(train, u);
-        const uint32_t n =
-            mark(test, wanted, seen, relevant, r->items, is_relevant);
-        if (n > 0) {
-            uint32_t m =
-                strads_recommender_top(r, model->user + u * (model->rank + 1),
-                                       seen.n, seen.item, top, list);
-            add_user_ranking(&ours, list, m, top, n, is_relevant);
-            m = top_of(count, r->items, seen.n, seen.item, top, list);
-            add_user_ranking(&theirs, list, m, top, n, is_relevant);
-        }
-        unmark(wanted, r->items, is_relevant);
+            j.count[train->index[e]]++;
+    if (there) {
+        judge_users(r, &j, model, train, test, relevant, &ours, &theirs);
+        *ranking = find_means(&ours, r->items);
+        *popular = find_means(&theirs, r->items);
     }
-    divide(&ours);
-    divide(&theirs);
-    *ranking = ours;
-    *popular = theirs;
-end:
-    free(count);
-    free(is_relevant);
-    free(list);
-    return err;
+    free(j.count);
+    free(j.is_relevant);
+    free(j.wanted);
+    free(j.list);
+    free(ours.is_listed);
+    free(theirs.is_listed);
+    return there ? STRADS_OK : mf_no_memory("items' ranks", 16ULL * r->items);
 }

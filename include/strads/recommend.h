@@ -71,13 +71,27 @@ STRADS_API uint32_t strads_recommender_top(strads_recommender *recommender,
                                            const uint32_t *seen, uint32_t top,
                                            strads_scored *out);
 
-/* Means over the users that have relevant items in the test. */
+/* Means over the users that have relevant items in the test. Places are from 1;
+ * hits are relevant items among the first `top`. */
 typedef struct strads_ranking {
     uint64_t users;
-    double ndcg;      /* sum over hits of 1 / log2(1 + place), places from 1,
-                      divided by that of min(relevant, top) hits in front */
+    double ndcg;      /* sum over hits of 1 / log2(1 + place), divided by that
+                         of min(relevant, top) hits in front (Jarvelin and
+                         Kekalainen 2002) */
     double recall;    /* hits / relevant items */
     double precision; /* hits / top */
+    double map;       /* average precision: the sum over hits of hits up to its
+                         place / place, divided by min(relevant, top) (Manning,
+                         Raghavan and Schuetze 2008, section 8.4) */
+    double mrr;      /* 1 / place of the first hit, 0 without (Voorhees 1999) */
+    double auc;      /* share of the pairs of a relevant and another item that
+                         are in order, ties are half; over all items that are
+                         ranked (Rendle et al. 2009). Of users with other
+                         items */
+    double coverage; /* share of the items that are among the first `top` of
+                         a user (Ge et al. 2010) */
+    double exposure; /* ratings in `train` of an item among the first `top`:
+                         the mean over items, then users (Yin et al. 2012) */
 } strads_ranking;
 
 /* Measures rankings. For each user of the model it ranks all items except those
@@ -85,8 +99,8 @@ typedef struct strads_ranking {
  * of at least `relevant` are relevant; those among the first `top` are hits.
  * *popular has the same measures for ranking by the number of ratings in
  * `train`. Rows and columns of both are the model's; further ones are ignored.
- * The means are NaN if no user has a relevant item. STRADS_EINVAL: top is 0.
- * STRADS_ENOMEM. */
+ * The means and the coverage are NaN if no user has a relevant item.
+ * STRADS_EINVAL: top is 0. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_judge(
     strads_recommender *recommender, const strads_mf_factors *model,
     const strads_sparse *train, const strads_sparse *test, double relevant,
