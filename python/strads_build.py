@@ -455,6 +455,7 @@ typedef struct strads_mf_options {
     bool no_biases, no_clip, implicit, nonnegative;
     double alpha;
     uint32_t tune, cg_steps;
+    const char *loss;
     ...;
 } strads_mf_options;
 typedef struct strads_mf_trial {

@@ -136,6 +136,7 @@ rest_is_same mf train "$votes" --tune 0 --rank 8 --partitions 2 --method ccd++
 awk '$3 > 0' "$votes" >likes
 rest_is_same mf train likes --rank 8 --partitions 2 --implicit
 rest_is_same mf train likes --rank 8 --partitions 2 --implicit --cg-steps 2
+rest_is_same mf train likes --rank 8 --partitions 2 --loss warp
 
 # Loops: all partitions stop at one clock. Without staleness the resumed run is
 # bit-identical to a whole run, on one process or on two; otherwise it reaches

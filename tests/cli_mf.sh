@@ -101,6 +101,12 @@ refuses 2 "rank" mf train votes.train --rank 1025
 refuses 2 "expected" mf train votes.train --method bold
 refuses 2 "needs method als" mf train votes.train --method cd --implicit
 refuses 2 "needs ratings from 0" mf train votes.train --implicit --quiet
+refuses 2 "alpha has no effect on loss bpr" mf train votes.train --loss bpr --alpha 3
+refuses 2 "mf evaluate" mf train votes.train --loss warp --test votes.test
+awk '$3 > 0' votes.train >likes.train
+gives 0 mf train likes.train --loss bpr --rank 8 --sweeps 3 --model bpr.json --log bpr.log
+says bpr.log '"objective": 0.'
+says bpr.json '"loss": "bpr"' '"implicit": true'
 refuses 2 "cg-steps is for implicit feedback" mf train votes.train --cg-steps 3
 refuses 2 "needs ratings from 0" mf train votes.train --nonnegative \
     --no-biases --quiet

@@ -51,7 +51,8 @@ typedef struct mf_training {
 static bool tunes_mf(const void *config)
 {
     const strads_mf_options *o = config;
-    return !o->implicit && o->tune != STRADS_MF_NO_SEARCH;
+    const bool ranks = o->loss && strcmp(o->loss, "squared") != 0;
+    return !o->implicit && !ranks && o->tune != STRADS_MF_NO_SEARCH;
 }
 
 static void describe_choice(const strads_mf_tuning *t)

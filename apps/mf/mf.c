@@ -70,7 +70,8 @@ void mf_step_schedule_begin(mf_step_schedule *c, double n, double train,
     c->train = train;
     c->held = held;
     c->best = INFINITY;
-    c->first_bound = FIRST_RISE * train + FIRST_NOISE + by_chance;
+    c->first_bound =
+        c->drawn ? INFINITY : FIRST_RISE * train + FIRST_NOISE + by_chance;
     set_lambda(c);
     if (!c->lifts)
         return;
@@ -88,7 +89,8 @@ double mf_step_schedule_step(const mf_step_schedule *c)
 bool mf_step_schedule_take(mf_step_schedule *c, double train, double held)
 {
     /* Written so that a NaN counts as exploded. */
-    const double bound = c->done ? RISE * c->train + ROUNDING : c->first_bound;
+    const double bound =
+        c->done && !c->drawn ? RISE * c->train + ROUNDING : c->first_bound;
 
     c->exploded = !(train <= bound) || isinf(held);
     if (c->exploded) {
@@ -138,7 +140,7 @@ static enum mf_phase sweep_of(const mf_state *s)
  * factors change, so the loss of the result is measured separately. */
 static enum mf_phase end_of(const mf_state *s)
 {
-    return s->steps.descends ? MF_ITEMS : MF_FINAL;
+    return s->steps.descends || s->steps.drawn ? MF_ITEMS : MF_FINAL;
 }
 
 bool mf_sweep_begins(const mf_state *s)
@@ -307,7 +309,9 @@ static strads_err mf_objective(void *state, strads_report *report)
     };
 
     memcpy(report->measure, figure, sizeof(figure));
-    report->objective = descends ? s->objective : figure[3];
+    report->objective = descends   ? s->objective
+                        : c->drawn ? (c->exploded ? NAN : c->train)
+                                   : figure[3];
     report->gap = NAN;
     return STRADS_OK;
 }
@@ -397,12 +401,13 @@ static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
     const uint32_t stride = mf_stride(mf_rank(o));
     const uint64_t bytes = items * stride * sizeof(float);
     const uint64_t most = stride > 64 ? 1 << 20 : 1 << 19;
-    uint64_t blocks = (bytes + most - 1) / most;
+    const uint64_t each = mf_by_pairs(o) ? 1 : 2;
+    uint64_t blocks = mf_by_pairs(o) ? 1 : (bytes + most - 1) / most;
 
     if (blocks < items / 60000 + 1)
         blocks = items / 60000 + 1;
-    if (partitions > 1 && blocks < 2 * (uint64_t)partitions)
-        blocks = 2 * (uint64_t)partitions;
+    if (partitions > 1 && blocks < each * partitions)
+        blocks = each * partitions;
     if (mf_by_rows(o) && blocks < mf_rows_blocks(o, items, partitions))
         blocks = mf_rows_blocks(o, items, partitions);
     if (partitions > 1)
@@ -461,7 +466,9 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
     const uint64_t copies =
         sgd ? 3 : 2; /* the current factors, the best, the last good ones */
     const uint64_t trained =
-        (sgd ? CELL : SIDES) * ratings + copies * users * stride;
+        ((sgd ? CELL : SIDES) + (mf_by_pairs(o) ? sizeof(uint32_t) : 0)) *
+            ratings +
+        copies * users * stride;
     const uint64_t gathered =
         users * stride + 2 * sizeof(float) * shape->rows * (mf_rank(o) + 1);
     const uint64_t items =

@@ -9,6 +9,7 @@
 
 enum { RANK_MAX = 1024, RANK = 16, EXACT_MAX = 32, CG_STEPS = 3 };
 static const double IMPLICIT_LAMBDA = 1, STEP = .08, HOLDOUT = .02;
+static const double PAIRS_LAMBDA = .01, PAIRS_STEP = .1;
 
 /* Without the options that strads_mf_tune chooses where they are 0. */
 const strads_mf_options mf_defaults = {.sweeps = 20, .patience = 3, .alpha = 1};
@@ -26,6 +27,9 @@ const strads_option mf_option_table[] = {
         STRING, strads_mf_options, method, "method", "M",
         "sgd; by rows: als, cd; by ranks: ccd++ (default: sgd if it can)",
         .choices = "sgd|als|cd|ccd++"),
+    STRADS_OPTION(STRING, strads_mf_options, loss, "loss", "LOSS",
+                  "squared; of items' order: bpr, warp (default: squared)",
+                  .choices = "squared|bpr|warp"),
     STRADS_OPTION(BOOL, strads_mf_options, implicit, "implicit", NULL,
                   "ratings are counts of views or plays (default: no)"),
     STRADS_OPTION(BOOL, strads_mf_options, nonnegative, "nonnegative", NULL,
@@ -43,7 +47,8 @@ const strads_option mf_option_table[] = {
                   "penalty of each rating (default: chosen)", .max = 1e6,
                   .keeps_zero = true),
     STRADS_OPTION(BOOL, strads_mf_options, unweighted, "unweighted", NULL,
-                  "penalise a row once, not once a rating (default: no)"),
+                  "penalise a row once, not once a rating (default: no)",
+                  .rare = true),
     STRADS_OPTION(F64, strads_mf_options, holdout, "holdout", "H",
                   "share of ratings held out (default: 0.1 in a search)",
                   .max = .9, .keeps_zero = true),
@@ -106,6 +111,11 @@ uint32_t mf_slab(const strads_mf_options *o)
     return strcmp(o->method, "cd") == 0 ? MF_TILE : mf_stride(mf_rank(o));
 }
 
+bool mf_by_pairs(const strads_mf_options *o)
+{
+    return o->loss && strcmp(o->loss, "squared") != 0;
+}
+
 bool mf_conjugates(const strads_mf_options *o)
 {
     return o->implicit && o->cg_steps != 0 && o->cg_steps != STRADS_MF_EXACT;
@@ -119,6 +129,17 @@ static bool may_conjugate(const strads_mf_options *o)
 
 static void fill_in(strads_mf_options *o)
 {
+    if (mf_by_pairs(o)) {
+        o->implicit = true;
+        if (!o->method)
+            o->method = "sgd";
+        if (o->lambda == 0 && !signbit(o->lambda))
+            o->lambda = PAIRS_LAMBDA;
+        if (o->step == 0)
+            o->step = PAIRS_STEP;
+    }
+    if (!o->loss)
+        o->loss = "squared";
     if (o->rank == STRADS_MF_BIASES && !o->implicit)
         o->method = "sgd"; /* the method that allows no factors */
     if (!o->method)
@@ -146,6 +167,30 @@ static void fill_in(strads_mf_options *o)
         o->cg_steps = o->rank > EXACT_MAX ? CG_STEPS : STRADS_MF_EXACT;
 }
 
+/* Refuses options that ranking losses do not use. */
+static strads_err check_pairs(const strads_mf_options *o)
+{
+    const char *const useless = strcmp(o->method, "sgd") != 0   ? "method"
+                                : o->alpha != mf_defaults.alpha ? "alpha"
+                                : o->unweighted                 ? "unweighted"
+                                : o->test                       ? "test"
+                                : o->no_clip                    ? "no-clip"
+                                : o->cg_steps                   ? "cg-steps"
+                                                                : NULL;
+
+    if (strcmp(o->loss, "bpr") != 0 && strcmp(o->loss, "warp") != 0)
+        return strads_fail(STRADS_EINVAL,
+                           "loss is \"%s\"; expected squared, bpr or warp",
+                           o->loss);
+    if (useless)
+        return strads_fail(STRADS_EINVAL,
+                           "%s has no effect on loss %s, which is solved by "
+                           "sgd over pairs of items; leave it out%s",
+                           useless, o->loss,
+                           o->test ? ", and measure with mf evaluate" : "");
+    return STRADS_OK;
+}
+
 static strads_err check_method(const strads_mf_options *o)
 {
     const bool sgd = strcmp(o->method, "sgd") == 0;
@@ -154,7 +199,7 @@ static strads_err check_method(const strads_mf_options *o)
         return strads_fail(STRADS_EINVAL,
                            "method is \"%s\"; expected sgd, als, cd or ccd++",
                            o->method);
-    if (o->implicit && strcmp(o->method, "als") != 0)
+    if (o->implicit && !mf_by_pairs(o) && strcmp(o->method, "als") != 0)
         return strads_fail(STRADS_EINVAL,
                            "implicit feedback needs method als, because its "
                            "equations are over all pairs; method is %s",
@@ -185,6 +230,8 @@ strads_err mf_options_resolve(const strads_mf_options *given,
 
     fill_in(&o);
     strads_err err = check_method(&o);
+    if (!err && mf_by_pairs(&o))
+        err = check_pairs(&o);
     if (err)
         return err;
     if (mf_rank(&o) > RANK_MAX)

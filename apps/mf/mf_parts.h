@@ -36,7 +36,13 @@ enum mf_phase {
 };
 
 /* Streams of random numbers. */
-enum { MF_DRAW_HOLD = 0x6d660001, MF_DRAW_USER, MF_DRAW_ITEM, MF_DRAW_ORDER };
+enum {
+    MF_DRAW_HOLD = 0x6d660001,
+    MF_DRAW_USER,
+    MF_DRAW_ITEM,
+    MF_DRAW_ORDER,
+    MF_DRAW_OTHER
+};
 
 /* Indices of the sums in partials, by phase. */
 enum {
@@ -82,6 +88,8 @@ typedef struct mf_step_schedule {
     double each;         /* factor of lambda, see mf_lambda_each */
     uint32_t sweeps, patience, stop_after;
     bool descends; /* the method decreases the objective in every sweep */
+    bool drawn;    /* the loss is of drawn pairs, so only a loss that is not
+                    * finite undoes a sweep */
     bool lifts;    /* non-negative factors with biases: see MF_LIFT */
     double lift, next_lift; /* subtracted from predictions, in this and the next
                              * sweep */
@@ -203,6 +211,19 @@ typedef struct mf_ranks {
     uint32_t rank; /* the rank to update next */
 } mf_ranks;
 
+/* The items of each user, ascending, for ranking losses; see mf_pairs.c. */
+typedef struct mf_pairs {
+    uint64_t *start; /* [users + 1] */
+    uint32_t *item;
+} mf_pairs;
+
+/* The factors of a user, of an item that it had, and of one that it had not. */
+typedef struct mf_pair {
+    float *p, *had, *other; /* [stride] */
+    uint32_t stride;
+    double size, lambda; /* of the step */
+} mf_pair;
+
 /* Merged sums of a rank, and their divisors. */
 typedef struct mf_rank_sum {
     const strads_mf_options *options;
@@ -267,6 +288,7 @@ typedef struct mf_local {
     uint32_t told; /* number of this sweep's blocks with merged sums */
     mf_rows rows;
     mf_ranks ranks;
+    mf_pairs pairs;
 } mf_local;
 
 /* The object of a block: its items' factors. */
@@ -343,6 +365,8 @@ static inline double mf_row_penalty(const strads_mf_options *o,
 {
     return steps->lambda * (o->implicit || o->unweighted ? 1 : n);
 }
+/* True for ranking losses, bpr and warp. */
+bool mf_by_pairs(const strads_mf_options *o);
 /* True if rows are solved by conjugate gradients, not exactly. */
 bool mf_conjugates(const strads_mf_options *o);
 /* Number of factors that are solved for at once. */
@@ -460,6 +484,17 @@ strads_err mf_ranked(strads_commit *commit);
 strads_err mf_update_fill(strads_task *task);
 strads_err mf_receive_fill(strads_task *task);
 strads_err mf_filled(strads_commit *commit);
+
+/* mf_pairs.c: x = p'(q_had - q_other); a step of size `size` down the gradient
+ * of a loss with its penalty. Returns the loss before, without penalty. */
+double mf_pair_margin(const mf_pair *pair);
+double mf_pair_bpr(const mf_pair *pair, double x);
+double mf_pair_warp(const mf_pair *pair, double x, double weight);
+/* Copies the users' items. */
+strads_err mf_pairs_open(mf_pairs *pairs, const strads_sparse *rows);
+void mf_pairs_free(mf_pairs *pairs);
+/* One pass over a block's ratings. Returns the sum of their losses. */
+double mf_pairs_sweep(mf_local *l, const strads_task *task);
 
 void mf_lap_begins(mf_state *s);
 void mf_lap_ends(mf_state *s);

@@ -232,6 +232,8 @@ static strads_err build_cells(strads_task *task)
 
     choose_micro(l, ratings);
     strads_err err = allocate_cells(l, ratings);
+    if (!err && mf_by_pairs(&l->options))
+        err = mf_pairs_open(&l->pairs, &task->share->by_row);
     if (!err)
         err = mf_split_open(l, task, &split);
     if (!err) {
@@ -427,7 +429,13 @@ strads_err mf_update_epoch(strads_task *task)
         if (err)
             return err;
     }
-    task->partial[MF_LOSS] = sweep_block(l, task, begins);
+    if (!mf_by_pairs(&l->options)) {
+        task->partial[MF_LOSS] = sweep_block(l, task, begins);
+        return STRADS_OK;
+    }
+    if (begins)
+        memcpy(l->p_good, l->p, sizeof(float) * l->users * l->stride);
+    task->partial[MF_LOSS] = mf_pairs_sweep(l, task);
     return STRADS_OK;
 }
 

@@ -51,6 +51,7 @@ static mf_step_schedule steps_of(const strads_mf_options *o)
                               .fixed_lambda = o->lambda,
                               .sweeps = o->sweeps,
                               .descends = mf_by_rows(o) || mf_by_ranks(o),
+                              .drawn = mf_by_pairs(o),
                               .stop_after = o->stop_after,
                               .lifts = o->nonnegative && !o->no_biases &&
                                        mf_rank(o) > 0,
@@ -138,6 +139,7 @@ void mf_forget_ratings(mf_local *l)
     l->p_good = NULL;
     mf_rows_free(&l->rows);
     mf_ranks_free(&l->ranks);
+    mf_pairs_free(&l->pairs);
 }
 
 void mf_close(void *local)

@@ -387,8 +387,8 @@ static bool is_searched(const strads_mf_options *o, const strads_data *data)
     const bool fixed = o->rank > 0 && (o->lambda > 0 || signbit(o->lambda)) &&
                        (o->step > 0 || !sgd);
 
-    return !fixed && !o->implicit && o->tune != STRADS_MF_NO_SEARCH &&
-           o->rank != STRADS_MF_BIASES &&
+    return !fixed && !o->implicit && !mf_by_pairs(o) &&
+           o->tune != STRADS_MF_NO_SEARCH && o->rank != STRADS_MF_BIASES &&
            !(o->holdout == 0 && signbit(o->holdout)) &&
            strads_data_nnz(data) >= RATINGS_MIN;
 }

@@ -82,6 +82,12 @@ typedef struct strads_mf_options {
                           and Tikk 2011), up to 1000; STRADS_MF_EXACT: rows are
                           solved exactly; 0: 3 above rank 32, and exactly up to
                           there */
+    const char *loss;  /* NULL or "squared"; of the order of items, for implicit
+                          feedback by SGD, with x = p_u'(q_i - q_j) for an item i
+                          that the user had and another one, j: "bpr",
+                          ln(1 + e^-x) (Rendle et al. 2009), or "warp", 1 - x
+                          weighted by the rank (Weston et al. 2011). lambda is
+                          then per pair, 0: 0.01, and step 0: 0.1 */
 } strads_mf_options;
 
 /* The program: name "mf"; ratings, split by rows, compressed rows, f32. The

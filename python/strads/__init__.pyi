@@ -370,7 +370,7 @@ class MatrixFactorization(_Estimator):
                  nonnegative: bool = False, alpha: float = 1.0,
                  penalty: float | None = None, holdout: float | None = None,
                  tune: int | None = None, clip: bool = True,
-                 cg_steps: int | None = None,
+                 cg_steps: int | None = None, loss: str = "squared",
                  random_state: _Seed = None, n_jobs: int | None = None,
                  verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: Any = None) -> _Self: ...

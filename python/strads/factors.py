@@ -52,6 +52,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     max_iter : int, sweeps over the ratings
     alpha : float, confidence of implicit feedback is 1 + alpha r
     implicit, nonnegative : bool
+    loss : "squared"; or "bpr" or "warp", which fit the order of items for
+        implicit feedback by SGD
     cg_steps : int or None, steps of conjugate gradients for implicit feedback; 0:
         exact; None: 3 above rank 32, exact up to there
     penalty : float or None, penalty per rating; None: chosen
@@ -84,13 +86,15 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         "max_iter": params.number(least=1, below=2**32, whole=True),
         "implicit": params.yes_or_no, "nonnegative": params.yes_or_no,
         "alpha": params.number(above=0),
+        "loss": params.one_of("squared", "bpr", "warp"),
         "cg_steps": params.number(least=0, most=1000, whole=True, none=True),
         "penalty": params.number(above=0, none=True),
         "holdout": params.number(above=0, below=1, none=True)}
 
     def __init__(self, rank=None, *, method=None, max_iter=20, implicit=False,
                  nonnegative=False, alpha=1.0, penalty=None, holdout=None,
-                 tune=None, clip=True, cg_steps=None, random_state=None, n_jobs=None,
+                 tune=None, clip=True, cg_steps=None, loss="squared",
+                 random_state=None, n_jobs=None,
                  verbose=0, callbacks=None):
         self.rank = rank
         self.method = method
@@ -103,6 +107,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.tune = tune
         self.clip = clip
         self.cg_steps = cg_steps
+        self.loss = loss
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -171,12 +176,14 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         program = engine.program_named("mf")
         self.trials_ = []
         kept = ffi.new("char[]", (self.method or "").encode())
+        loss = ffi.new("char[]", self.loss.encode())
         config = ffi.new("strads_mf_options *", {
             "rank": _given(self.rank), "sweeps": self.max_iter,
             "lambda": self.penalty or 0.0, "holdout": self.holdout or 0.0,
             "implicit": self.implicit, "nonnegative": self.nonnegative,
             "alpha": self.alpha, "tune": _given(self.tune),
-            "no_clip": not self.clip, "cg_steps": _given(self.cg_steps)})
+            "no_clip": not self.clip, "cg_steps": _given(self.cg_steps),
+            "loss": loss})
         if self.method:
             config.method = kept
         finished = engine.run(
@@ -264,7 +271,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             "users": 0, "items": len(items), "rank": items.shape[1] - 1,
             "mean": self.mean_, "item": engine.pointer(items, "float *"),
             "penalty": self.penalty_, "no_biases": False,
-            "nonnegative": self.nonnegative, "implicit": self.implicit,
+            "nonnegative": self.nonnegative,
+            "implicit": self.implicit or self.loss != "squared",
             "alpha": self.alpha, "lift": getattr(self, "lift_", 0.0),
             "raise": getattr(self, "raise_", 0.0),
             "damping": getattr(self, "damping_", 0.0)})
