@@ -443,6 +443,8 @@ strads_err strads_lda_complete(const strads_lda_model *,
                                const strads_lda_words *, strads_lda_score *);
 strads_err strads_lda_top_words(const strads_lda_model *, double, uint32_t,
                                 uint32_t *, double *);
+strads_err strads_lda_frex(const strads_lda_model *, double, uint32_t,
+                           uint32_t *, double *);
 
 /* factors */
 typedef struct strads_mf_options {

@@ -97,6 +97,31 @@ tail -n +2 out | awk -F, '{
     fail "probabilities: $(cat sums)"
 gives 0 lda topics m.json --format json --relevance 0.3 --output topics.jsonl
 same "$(grep -c '"scores"' topics.jsonl)" 12 "lines of JSON"
+# By FREX as well, and with the documents that have most of each topic.
+gives 0 lda topics m.json --vocab "$vocab" --details --documents "$corpus"
+same "$(grep -c 'by FREX: [a-z]' out)" 12 "lines of words by FREX"
+same "$(grep -c 'exclusivity 0[.].*; documents [0-9]* ([0-9]* %), ' out)" 12 \
+    "lines of documents"
+gives 0 lda topics m.json --documents "$corpus" --format json --seed 3 \
+    --output documents.json
+gives 0 lda infer m.json "$corpus" --seed 3 --output shares.csv
+grep '^{"topic": 5,' documents.json |
+    sed 's/.*"documents": \[{"document": \([0-9]*\), "share": \([0-9.]*\)}.*/\1 \2/' \
+        >typical
+awk -F, '$6 > best { best = $6; at = NR - 1 } END { print at, best }' \
+    shares.csv >best
+same "$(cut -d' ' -f1 typical)" "$(cut -d' ' -f1 best)" "the typical document"
+near "$(cut -d' ' -f2 typical)" "$(cut -d' ' -f2 best)" 1e-8 "its share"
+refuses 2 "--text-column is of documents: add --documents DATA" \
+    lda topics m.json --text-column body
+# Topics that share their words are named.
+printf '1\n4\n4\n1 1 1000\n1 2 1000\n1 3 1000\n1 4 1000\n' >even.txt
+gives 0 lda train even.txt --topics 2 --alpha 9 --beta 100 --sweeps 1 --seed 1 \
+    --partitions 1 --model same.json --quiet
+gives 0 lda topics same.json --words 4
+says err "topics 0 and 1 share 4 of 4 words"
+gives 0 lda topics same.json --words 4 --format json
+says out '"similar": [{"topic": 1, "common": 4, "of": 4}]'
 head -3 "$vocab" >three.txt
 refuses 2 "three.txt: has 3 names, the model has 2000 words" \
     lda topics m.json --vocab three.txt

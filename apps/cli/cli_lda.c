@@ -1,5 +1,5 @@
-/* strads lda topics, infer, evaluate: the words of topics, topics of new
- * documents, and measures of quality. */
+/* strads lda infer, predict, show, evaluate: topics of new documents, and
+ * measures of quality. */
 #include "cli_lda.h"
 
 #include <inttypes.h>
@@ -7,142 +7,15 @@
 #include <string.h>
 
 #include "cli_documents.h"
-#include "cli_gsl.h"
-#include "report_topics.h"
 
 /* The name of a word or, without names, its number from 0. */
-static const char *word_name(const strads_lda_model *m, uint32_t word,
-                             char buffer[CLI_NAME_SIZE])
+const char *cli_word_name(const strads_lda_model *m, uint32_t word,
+                          char buffer[CLI_NAME_SIZE])
 {
     return cli_name(m->names, word, 0, buffer);
 }
 
-/* ---- all probabilities -------------------------------------------------- */
-
-/* phi [topics x words], (n_wk + beta) / (n_k + V beta). The extension of the
- * file selects the format. */
-typedef struct matrix {
-    const strads_lda_model *model;
-    cli_out as;
-    uint64_t *start; /* [topics + 2] offsets of the topics' pairs */
-    uint32_t *word, *count;
-    double *phi; /* [words] of the current topic */
-} matrix;
-
-/* Sorts the counts by topic instead of by word. */
-static strads_err turn_round(matrix *x)
-{
-    static const char what[] = "the topics";
-    const strads_lda_model *m = x->model;
-    const uint64_t pairs = m->start[m->words];
-    CLI_TRY(
-        cli_reserve((size_t)m->topics + 2, sizeof *x->start, what, &x->start));
-    CLI_TRY(cli_reserve(pairs, sizeof *x->word, what, &x->word));
-    CLI_TRY(cli_reserve(pairs, sizeof *x->count, what, &x->count));
-    CLI_TRY(cli_reserve(m->words, sizeof *x->phi, what, &x->phi));
-    for (uint64_t i = 0; i < pairs; i++)
-        x->start[m->topic[i] + 2]++;
-    for (uint32_t k = 1; k <= m->topics; k++)
-        x->start[k + 1] += x->start[k];
-    for (uint64_t w = 0; w < m->words; w++) {
-        for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
-            const uint64_t to = x->start[m->topic[i] + 1]++;
-            x->word[to] = (uint32_t)w;
-            x->count[to] = m->count[i];
-        }
-    }
-    return STRADS_OK;
-}
-
-static void fill_topic(matrix *x, uint32_t topic)
-{
-    const strads_lda_model *m = x->model;
-    const double beta = strads_lda_beta(m);
-    const double all = (double)m->total[topic] + (double)m->words * beta;
-    for (uint64_t w = 0; w < m->words; w++)
-        x->phi[w] = beta / all;
-    for (uint64_t i = x->start[topic]; i < x->start[topic + 1]; i++)
-        x->phi[x->word[i]] = (x->count[i] + beta) / all;
-}
-
-/* Only the CSV header lists the words. */
-static strads_err put_matrix(void *arg, FILE *out)
-{
-    matrix *x = arg;
-    const strads_lda_model *m = x->model;
-    const cli_format format = cli_format_of(&x->as);
-    const bool npy = format == CLI_FORMAT_NPY;
-    const cli_column columns[] = {{"topic", CLI_COUNT, 0},
-                                  {"probabilities", CLI_NUMBER,
-                                   (uint32_t)m->words}};
-    cli_table t = {.column = npy ? columns + 1 : columns,
-                   .n = npy ? 1 : 2,
-                   .rows = m->topics,
-                   .digits = 9,
-                   .bare = true};
-    char buffer[CLI_NAME_SIZE];
-    if (format == CLI_FORMAT_CSV) {
-        (void)fputs("topic", out);
-        for (uint32_t w = 0; w < m->words; w++) {
-            (void)fputc(',', out);
-            cli_csv_text(out, word_name(m, w, buffer));
-        }
-        (void)fputc('\n', out);
-    }
-    strads_err err = cli_table_begin(&t, &x->as, out);
-    for (uint32_t k = 0; k < m->topics && !err; k++) {
-        fill_topic(x, k);
-        if (!npy)
-            cli_table_count(&t, k);
-        for (uint64_t w = 0; w < m->words; w++)
-            cli_table_number(&t, x->phi[w]);
-    }
-    return err;
-}
-
-static strads_err write_matrix(const strads_lda_model *model, const char *path)
-{
-    const char *dot = strrchr(path, '.');
-    matrix x = {.model = model, .as = {.format = dot ? dot + 1 : ""}};
-    if (dot == path ||
-        (strcmp(x.as.format, "csv") != 0 && strcmp(x.as.format, "json") != 0 &&
-         strcmp(x.as.format, "npy") != 0)) {
-        return strads_fail(STRADS_EINVAL,
-                           "--matrix %s: expected a name that ends with .npy, "
-                           ".csv or .json",
-                           path);
-    }
-    CLI_TRY(turn_round(&x));
-    return cli_output(path, put_matrix, &x);
-}
-
-/* ---- topics ------------------------------------------------------------- */
-
-typedef struct top_words {
-    cli_use use;
-    uint32_t words;
-    double relevance;
-    const char *vocab, *matrix, *pyldavis;
-    strads_lda_model *model;
-    uint32_t *word; /* [topics x words] */
-    double *score;
-} top_words;
-
-static const strads_option topics_table[] = {
-    CLI_U32(top_words, words, "words", "N", "words of each topic (default: 10)",
-            1, 10000),
-    CLI_F64(top_words, relevance, "relevance", "L",
-            "1: most probable words; lower: more typical ones (1)", 0, 1),
-    CLI_TEXT(top_words, vocab, "vocab", "FILE",
-             "the words' names, one a line (the model's, if any)"),
-    CLI_TEXT(top_words, matrix, "matrix", "FILE",
-             "all probabilities, topics x words: .npy, .csv or .json (none)"),
-    CLI_TEXT(top_words, pyldavis, "pyldavis", "FILE",
-             "a map of the topics for pyLDAvis: its prepared data (none)"),
-    {.name = NULL},
-};
-
-static uint32_t words_found(const uint32_t *word, uint32_t most)
+uint32_t cli_words_found(const uint32_t *word, uint32_t most)
 {
     uint32_t n = 0;
     while (n < most && word[n] != STRADS_LDA_NO_WORD)
@@ -150,111 +23,12 @@ static uint32_t words_found(const uint32_t *word, uint32_t most)
     return n;
 }
 
-static void put_words(const strads_lda_model *m, const uint32_t *word,
-                      uint32_t most, cli_json *j)
+void cli_words_put(const strads_lda_model *m, const uint32_t *word,
+                   uint32_t most, cli_json *j)
 {
     char buffer[CLI_NAME_SIZE];
-    for (uint32_t i = 0; i < words_found(word, most); i++)
-        cli_json_string(j, NULL, word_name(m, word[i], buffer));
-}
-
-static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
-{
-    const uint32_t *word = t->word + (size_t)topic * t->words;
-    char buffer[CLI_NAME_SIZE];
-    (void)fprintf(out, "%4" PRIu32 " %5.1f %%", topic,
-                  100 * (double)t->model->total[topic] /
-                      strads_lda_mass(t->model));
-    for (uint32_t i = 0; i < words_found(word, t->words); i++)
-        (void)fprintf(out, " %s", word_name(t->model, word[i], buffer));
-    (void)fputc('\n', out);
-}
-
-static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
-{
-    const size_t first = (size_t)topic * t->words;
-    const uint32_t n = words_found(t->word + first, t->words);
-    cli_json j = cli_json_begin(out);
-    cli_json_count(&j, "topic", topic);
-    cli_json_count(&j, "tokens", t->model->total[topic]);
-    cli_json_open(&j, "words", '[');
-    put_words(t->model, t->word + first, t->words, &j);
-    cli_json_close(&j, ']');
-    cli_json_open(&j, "scores", '[');
-    for (uint32_t i = 0; i < n; i++)
-        cli_json_number(&j, NULL, t->score[first + i]);
-    cli_json_close(&j, ']');
-    cli_json_end(&j);
-}
-
-static void put_topic_rows(const top_words *t, uint32_t topic, cli_table *table)
-{
-    const size_t first = (size_t)topic * t->words;
-    char buffer[CLI_NAME_SIZE];
-    for (uint32_t i = 0; i < words_found(t->word + first, t->words); i++) {
-        cli_table_count(table, topic);
-        cli_table_count(table, i);
-        cli_table_count(table, t->word[first + i]);
-        cli_table_text(table, word_name(t->model, t->word[first + i], buffer));
-        cli_table_number(table, t->score[first + i]);
-    }
-}
-
-static strads_err put_topics(void *arg, FILE *out)
-{
-    static const cli_column columns[] = {{"topic", CLI_COUNT, 0},
-                                         {"rank", CLI_COUNT, 0},
-                                         {"word", CLI_COUNT, 0},
-                                         {"name", CLI_STRING, 0},
-                                         {"score", CLI_NUMBER, 0}};
-    const top_words *t = arg;
-    cli_table table = {.column = columns, .n = 5, .digits = 9};
-    const uint32_t n = t->model->topics;
-    for (uint32_t k = 0; k < n; k++)
-        table.rows += words_found(t->word + (size_t)k * t->words, t->words);
-    const strads_err err = cli_table_begin(&table, &t->use.out, out);
-    for (uint32_t k = 0; k < n && !err; k++)
-        if (table.format == CLI_FORMAT_TEXT)
-            put_text_topic(t, k, out);
-        else if (table.format == CLI_FORMAT_JSON)
-            put_json_topic(t, k, out);
-        else
-            put_topic_rows(t, k, &table);
-    return err;
-}
-
-static strads_err read_vocab(top_words *t)
-{
-    strads_names *names = NULL;
-    CLI_TRY(strads_names_read(t->vocab, &names));
-    strads_names_free(t->model->names);
-    t->model->names = names;
-    return strads_names_count(names) == t->model->words
-               ? STRADS_OK
-               : strads_fail(STRADS_EMISMATCH,
-                             "%s: has %" PRIu32 " names, the model has %" PRIu64
-                             " words",
-                             t->vocab, strads_names_count(names),
-                             t->model->words);
-}
-
-static strads_err read_topics(void *state, const char *const *path)
-{
-    top_words *t = state;
-    CLI_TRY(strads_lda_model_read(path[0], &t->model));
-    if (t->vocab)
-        CLI_TRY(read_vocab(t));
-    const size_t n = (size_t)t->model->topics * t->words;
-    CLI_TRY(cli_reserve(n, sizeof *t->word, "the words", &t->word));
-    CLI_TRY(cli_reserve(n, sizeof *t->score, "the words", &t->score));
-    CLI_TRY(strads_lda_top_words(t->model, t->relevance, t->words, t->word,
-                                 t->score));
-    if (t->matrix)
-        CLI_TRY(write_matrix(t->model, t->matrix));
-    if (!t->pyldavis)
-        return STRADS_OK;
-    CLI_TRY(cli_gsl_check("a map of the topics"));
-    return cli_output(t->pyldavis, report_topics_pyldavis, t->model);
+    for (uint32_t i = 0; i < cli_words_found(word, most); i++)
+        cli_json_string(j, NULL, cli_word_name(m, word[i], buffer));
 }
 
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
@@ -274,7 +48,7 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
         cli_json_number(&j, "weight",
                         (double)model->total[k] / strads_lda_mass(model));
         cli_json_open(&j, "words", '[');
-        put_words(model, word + (size_t)k * WORDS, WORDS, &j);
+        cli_words_put(model, word + (size_t)k * WORDS, WORDS, &j);
         cli_json_close(&j, ']');
         cli_json_close(&j, '}');
     }
@@ -282,15 +56,6 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
     cli_log_end_line(log, &j);
     return STRADS_OK;
 }
-
-const cli_verb cli_lda_topics = {
-    .size = sizeof(top_words),
-    .initial = &(const top_words){.words = 10, .relevance = 1},
-    .table = topics_table,
-    .usual = "text",
-    .read = read_topics,
-    .write = put_topics,
-};
 
 /* ---- model and documents ------------------------------------------------- */
 
@@ -755,7 +520,7 @@ static void put_topics_json(const evaluation *e, const figures *f, FILE *out)
         if (k >= f->n_all) {
             const size_t topic = (k - f->n_all) / TOPIC_FIGURES;
             cli_json_open(&j, "words", '[');
-            put_words(m, e->top + topic * e->words, e->words, &j);
+            cli_words_put(m, e->top + topic * e->words, e->words, &j);
             cli_json_close(&j, ']');
         }
         cli_json_end(&j);
@@ -832,9 +597,9 @@ static void put_topics_text(const evaluation *e, FILE *out)
                       100 * (double)m->total[k] / strads_lda_mass(m),
                       figure(e->umass[k], 2, umass),
                       figure(e->npmi[k], 4, npmi));
-        for (uint32_t i = 0; i < words_found(top, e->words); i++) {
+        for (uint32_t i = 0; i < cli_words_found(top, e->words); i++) {
             (void)fprintf(out, "%s%s", i ? " " : "",
-                          word_name(m, top[i], buffer));
+                          cli_word_name(m, top[i], buffer));
         }
         (void)fputc('\n', out);
     }

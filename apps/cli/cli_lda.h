@@ -10,6 +10,16 @@
 extern const cli_verb cli_lda_topics, cli_lda_infer, cli_lda_evaluate,
     cli_lda_predict, cli_lda_show;
 
+/* The name of a word or, without names, its number from 0. */
+const char *cli_word_name(const strads_lda_model *model, uint32_t word,
+                          char buffer[CLI_NAME_SIZE]);
+
+/* The words of a topic's list of `most` places; and their names, into an array
+ * of JSON. */
+uint32_t cli_words_found(const uint32_t *word, uint32_t most);
+void cli_words_put(const strads_lda_model *model, const uint32_t *word,
+                   uint32_t most, cli_json *j);
+
 /* Logs each topic's share and top words. */
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log);
 

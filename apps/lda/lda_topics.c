@@ -61,6 +61,168 @@ strads_err strads_lda_top_words(const strads_lda_model *m, double lambda,
     return STRADS_OK;
 }
 
+/* ---- exclusive words ----------------------------------------------------- */
+
+static double topic_mass(const strads_lda_model *m, uint32_t topic)
+{
+    return (double)m->total[topic] + (double)m->words * strads_lda_beta(m);
+}
+
+/* The sum over topics of the probability of a word without tokens. */
+static double least_mass(const strads_lda_model *m)
+{
+    double sum = 0;
+
+    for (uint32_t k = 0; k < m->topics; k++)
+        sum += strads_lda_beta(m) / topic_mass(m, k);
+    return sum;
+}
+
+static double word_mass(const strads_lda_model *m, uint32_t word, double least)
+{
+    double sum = least;
+
+    for (uint64_t i = m->start[word]; i < m->start[word + 1]; i++)
+        sum += m->count[i] / topic_mass(m, m->topic[i]);
+    return sum;
+}
+
+strads_err strads_lda_exclusivity(const strads_lda_model *m, uint32_t n,
+                                  const uint32_t *word, double *exclusivity)
+{
+    const double least = least_mass(m), beta = strads_lda_beta(m);
+
+    for (uint64_t at = 0; at < (uint64_t)m->topics * n; at++) {
+        const uint32_t k = (uint32_t)(at / n), w = word[at];
+        double count = 0;
+        exclusivity[at] = NAN;
+        if (w == STRADS_LDA_NO_WORD)
+            continue;
+        if (w >= m->words)
+            return strads_fail(
+                STRADS_EINVAL,
+                "exclusivity: word %u is not in the model, which "
+                "has %llu words",
+                w, (unsigned long long)m->words);
+        for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++)
+            if (m->topic[i] == k)
+                count = m->count[i];
+        exclusivity[at] =
+            (count + beta) / topic_mass(m, k) / word_mass(m, w, least);
+    }
+    return STRADS_OK;
+}
+
+/* The words of each topic, topic by topic, with counts and exclusivities. */
+typedef struct exclusive {
+    uint64_t *start;  /* [topics + 2] */
+    uint32_t *word;   /* [pairs] */
+    double *count;    /* [pairs] */
+    double *only;     /* [pairs] exclusivity */
+    double *by_count; /* [words of the largest topic] sorted */
+    double *by_only;
+} exclusive;
+
+static void exclusive_free(exclusive *x)
+{
+    free(x->start);
+    free(x->word);
+    free(x->count);
+    free(x->only);
+    free(x->by_count);
+    free(x->by_only);
+}
+
+static strads_err exclusive_make(exclusive *x, const strads_lda_model *m)
+{
+    const uint64_t pairs = m->start[m->words] + 1;
+    const double least = least_mass(m), beta = strads_lda_beta(m);
+
+    x->start = calloc((size_t)m->topics + 2, sizeof *x->start);
+    x->word = malloc(pairs * sizeof *x->word);
+    x->count = malloc(pairs * sizeof *x->count);
+    x->only = malloc(pairs * sizeof *x->only);
+    x->by_count = malloc((m->words + 1) * sizeof *x->by_count);
+    x->by_only = malloc((m->words + 1) * sizeof *x->by_only);
+    if (!x->start || !x->word || !x->count || !x->only || !x->by_count ||
+        !x->by_only)
+        return strads_fail(STRADS_ENOMEM, "no memory left to rank words");
+    for (uint64_t i = 0; i + 1 < pairs; i++)
+        x->start[m->topic[i] + 2]++;
+    for (uint32_t k = 1; k <= m->topics; k++)
+        x->start[k + 1] += x->start[k];
+    for (uint32_t w = 0; w < m->words; w++) {
+        const double mass = word_mass(m, w, least);
+        for (uint64_t i = m->start[w]; i < m->start[w + 1]; i++) {
+            const uint32_t k = m->topic[i];
+            const uint64_t to = x->start[k + 1]++;
+            x->word[to] = w;
+            x->count[to] = m->count[i];
+            x->only[to] = (m->count[i] + beta) / topic_mass(m, k) / mass;
+        }
+    }
+    return STRADS_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void sort_values(double *sorted, const double *value, uint64_t n)
+{
+    memcpy(sorted, value, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+}
+
+/* The share of n sorted values that are at most x. */
+static double share_up_to(const double *sorted, uint64_t n, double x)
+{
+    uint64_t low = 0, high = n;
+
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (sorted[middle] <= x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return (double)low / (double)n;
+}
+
+strads_err strads_lda_frex(const strads_lda_model *m, double weight, uint32_t n,
+                           uint32_t *word, double *score)
+{
+    exclusive x = {0};
+
+    if (n == 0 || !(weight >= 0 && weight <= 1))
+        return strads_fail(
+            STRADS_EINVAL,
+            "FREX: expected 1 or more words, and a weight from 0 "
+            "to 1");
+    for (uint64_t i = 0; i < (uint64_t)m->topics * n; i++) {
+        word[i] = STRADS_LDA_NO_WORD;
+        score[i] = NAN;
+    }
+    const strads_err err = exclusive_make(&x, m);
+    for (uint32_t k = 0; k < m->topics && !err; k++) {
+        const uint64_t from = x.start[k], size = x.start[k + 1] - from;
+        const uint64_t at = (uint64_t)k * n;
+        sort_values(x.by_count, x.count + from, size);
+        sort_values(x.by_only, x.only + from, size);
+        for (uint64_t i = from; i < from + size; i++) {
+            const double often = share_up_to(x.by_count, size, x.count[i]);
+            const double only = share_up_to(x.by_only, size, x.only[i]);
+            insert_word(word + at, score + at, n, x.word[i],
+                        1 / (weight / only + (1 - weight) / often));
+        }
+    }
+    exclusive_free(&x);
+    return err;
+}
+
 /* ---- coherence ----------------------------------------------------------- */
 
 /* Coherence of a topic's top words, by the documents of a corpus that contain

@@ -190,6 +190,28 @@ STRADS_API strads_err strads_lda_top_words(const strads_lda_model *model,
                                            double lambda, uint32_t n,
                                            uint32_t *word, double *score);
 
+/* Finds the first n words of each topic by FREX (Bischof and Airoldi, ICML
+ * 2012), the harmonic mean of two ranks with weight w on exclusivity,
+ *
+ *     1 / (w / E_k(phi_kw / sum_j phi_jw) + (1 - w) / F_k(phi_kw)),
+ *
+ * 0 <= w <= 1. E_k and F_k are the shares of the topic's words with at most
+ * this value. Only words with a token in the topic count. word and score
+ * [topics x n] as in strads_lda_top_words. STRADS_EINVAL: n is 0, or w is out
+ * of its range. STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_lda_frex(const strads_lda_model *model, double w,
+                                      uint32_t n, uint32_t *word,
+                                      double *score);
+
+/* Computes the exclusivity of each of the n words of each topic, phi_kw / sum_j
+ * phi_jw: 1 if only this topic has the word. word [topics x n] as from
+ * strads_lda_top_words; exclusivity [topics x n], NaN without a word. The mean
+ * is the exclusivity of a topic (as in Mallet). STRADS_EINVAL: a word that is
+ * not in the model. Any thread. */
+STRADS_API strads_err strads_lda_exclusivity(const strads_lda_model *model,
+                                             uint32_t n, const uint32_t *word,
+                                             double *exclusivity);
+
 /* ---- new documents ----------------------------------------------------- */
 
 /* A document: word[i] of the model occurs count[i] times. Words ascend; another

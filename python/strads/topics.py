@@ -348,16 +348,19 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         del kept
         return likelihood, max(1, tokens)
 
-    def top_words(self, n=10, relevance=1.0):
+    def top_words(self, n=10, relevance=1.0, by="relevance"):
         """[topics, n] the words of each topic by relevance (Sievert and
-        Shirley 2014; 1.0: by probability): their names, and None if a topic has
-        fewer words. Without names, their numbers, and -1."""
+        Shirley 2014; 1.0: by probability) or by "frex" (frequent and exclusive
+        alike): their names, and None if a topic has fewer words. Without names,
+        their numbers, and -1."""
         check_is_fitted(self, "components_")
         params.number(least=1, below=2**31, whole=True)("n", n)
         params.number(least=0, most=1)("relevance", relevance)
+        params.one_of("relevance", "frex")("by", by)
         model, kept = self._model()
         word = np.empty((len(self.alpha_), n), dtype=np.uint32)
-        engine.call(lib.strads_lda_top_words, model, relevance, n,
+        ranked = lib.strads_lda_frex if by == "frex" else lib.strads_lda_top_words
+        engine.call(ranked, model, 0.5 if by == "frex" else relevance, n,
                     engine.pointer(word, "uint32_t *"), ffi.new(
                         "double[]", word.size))
         del kept

@@ -299,6 +299,8 @@ def test_topics_of_texts_have_words(tmp_path):
     assert sorted(model.vocabulary_) == sorted(themes[0] + themes[1])
     assert {tuple(sorted(w)) for w in model.top_words(4)} == {
         tuple(sorted(t)) for t in themes}
+    assert {tuple(sorted(w)) for w in model.top_words(4, by="frex")} == {
+        tuple(sorted(w)) for w in model.top_words(4)}
     assert model.top_words(5)[0][4] is None
     assert model.n_samples_ == 10 and model.n_iter_ < 1000
     assert model.beta_ != 0.01 and np.all(model.alpha_ != 0.1)
