@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "strads/fm.h"
 #include "strads/glm.h"
 #include "strads/lasso.h"
 #include "strads/lda.h"
@@ -16,6 +17,7 @@
 const strads_program *strads_program_find(const char *name)
 {
     static const strads_program *const built_in[] = {
+        &strads_program_fm,
         &strads_program_glm,
         &strads_program_glm_columns,
         &strads_program_glm_path_columns,

@@ -76,6 +76,10 @@ static const struct example {
     {"mf evaluate", "strads mf evaluate votes.json " VOTES},
     {"mf recommend", "strads mf recommend votes.json --user 0 --top 5"},
     {"mf show", "strads mf show votes.json --of users"},
+    {"fm train", "strads fm train " YEAR "train.svm --model fm.json"},
+    {"fm predict", "strads fm predict fm.json " YEAR "test.svm"},
+    {"fm evaluate", "strads fm evaluate fm.json " YEAR "test.svm"},
+    {"fm show", "strads fm show fm.json"},
     {"net train", "strads net train " PARTY "train.svm --hidden 16 "
                   "--model net.json"},
     {"net predict", "strads net predict net.json " PARTY "test.svm"},
@@ -104,6 +108,7 @@ static const struct example {
     {"simulate lda", "strads simulate lda " SPEECHES " --topics 20"},
     {"simulate roles", "strads simulate roles links.txt --roles 6"},
     {"simulate mf", "strads simulate mf " VOTES " --rank 8"},
+    {"simulate fm", "strads simulate fm " YEAR "train.svm --sweeps 2"},
     {"simulate net", "strads simulate net " PARTY "train.svm --hidden 16"},
     {"join", "strads lasso train " YEAR "train.svm --nodes 2 "
              "\\\n    --listen ipc://$PWD/run.sock &\n"

@@ -14,6 +14,7 @@
 #include "cli_labels.h"
 #include "cli_liblinear.h"
 #include "cli_terminal.h"
+#include "strads/fm.h"
 #include "strads/glm.h"
 #include "strads/net.h"
 #include "strads/pack.h"
@@ -37,7 +38,8 @@ typedef struct linear {
     strads_net *net; /* a network that computes the scores, or NULL */
     uint64_t rows;
     uint64_t entries; /* in the model's columns */
-    double *sums; /* [rows x width], of a network or a pack; otherwise NULL */
+    double *sums; /* [rows x width], of a network, a factorisation machine or a
+                   * pack; otherwise NULL */
     strads_data *data;
     const strads_share *share;
     double *w;         /* [columns x width] */
@@ -78,18 +80,22 @@ strads_err cli_linear_outputs_read(const cli_linear_kind *kind,
     const bool glm = strcmp(model->program, "glm") == 0;
     const bool classes =
         kind->classifies &&
-        (!kind->by_loss || (loss && (glm ? strads_glm_classifies(loss)
-                                         : strstr(loss, "hinge") != NULL)));
+        (!kind->by_loss ||
+         (loss && (glm        ? strads_glm_classifies(loss)
+                   : kind->fm ? strcmp(loss, "logistic") == 0
+                              : strstr(loss, "hinge") != NULL)));
     out->kind = kind;
     out->probabilities =
         classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
     out->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
                    (glm && loss && strcmp(loss, "multinomial") == 0);
     out->loss = glm ? loss : NULL;
-    const bool good = (!kind->by_loss || loss) &&
-                      (!classes || (all && cli_labels_read(all, &out->of))) &&
-                      (kind->net || model->width == cli_labels_sums(&out->of));
-    out->width = kind->net ? cli_labels_sums(&out->of) : model->width;
+    const bool good =
+        (!kind->by_loss || loss) &&
+        (!classes || (all && cli_labels_read(all, &out->of))) &&
+        (kind->net || kind->fm || model->width == cli_labels_sums(&out->of));
+    out->width =
+        kind->net || kind->fm ? cli_labels_sums(&out->of) : model->width;
     if (!good && !kind->classifies)
         return refuse_width(path, model);
     return good ? STRADS_OK
@@ -123,6 +129,15 @@ static strads_err find_sums(linear *l)
             sum[c] = log(fmax(of[c], DBL_MIN));
     }
     return STRADS_OK;
+}
+
+/* Computes a factorisation machine's scores of all rows. */
+static strads_err find_fm_sums(linear *l)
+{
+    CLI_TRY(cli_reserve(2, sizeof *l->sum, "the sums", &l->sum));
+    l->say = l->sum + 1;
+    CLI_TRY(cli_reserve(l->rows + 1, sizeof *l->sums, "the sums", &l->sums));
+    return strads_fm_predict(l->model, &l->share->by_row, l->sums);
 }
 
 static strads_err make_vectors(linear *l)
@@ -213,7 +228,8 @@ static strads_err read_both(void *state, const char *const *path)
         CLI_TRY(strads_net_from_model(l->model, &l->net));
         columns = strads_net_inputs(l->net);
     }
-    const bool packed = !l->net && strads_pack_is(path[1]);
+    const bool whole = l->net || l->as.kind->fm; /* all of a row at once */
+    const bool packed = !whole && strads_pack_is(path[1]);
     const strads_data_options wanted = {
         .size = sizeof wanted,
         .split = packed ? STRADS_SPLIT_COLS : STRADS_SPLIT_ROWS,
@@ -242,7 +258,9 @@ static strads_err read_both(void *state, const char *const *path)
                 strads_data_unknown(l->data));
     }
     l->entries = packed ? 0 : strads_data_nnz(l->data);
-    CLI_TRY(l->net ? find_sums(l) : make_vectors(l));
+    CLI_TRY(l->net           ? find_sums(l)
+            : l->as.kind->fm ? find_fm_sums(l)
+                             : make_vectors(l));
     if (packed)
         CLI_TRY(sum_pack(l, path[1]));
     if (l->entries == 0 && l->model->n > 0) {
@@ -261,7 +279,7 @@ static void add_up_row(linear *l, uint64_t i)
     const uint32_t width = l->as.width;
     memcpy(l->sum, l->sums ? l->sums + i * width : l->b,
            width * sizeof *l->sum);
-    if (l->net)
+    if (l->net || l->as.kind->fm)
         return;
     for (uint64_t e = l->sums ? 0 : rows->start[i];
          !l->sums && e < rows->start[i + 1]; e++) {

@@ -13,6 +13,7 @@ typedef struct cli_linear_kind {
     bool by_loss;       /* only if "loss" is a hinge */
     bool probabilities; /* its scores are log odds */
     bool net;           /* a network computes the scores */
+    bool fm;            /* a factorisation machine does */
 } cli_linear_kind;
 
 /* Models of any program: the model determines its kind. */

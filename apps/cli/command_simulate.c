@@ -742,10 +742,22 @@ static int run_simulate(const cli_command *self, int argc, char **argv)
     return code;
 }
 
-static const char *const programs[] = {
-    "glm",           "glm-path",      "lasso",        "lasso-path", "logistic",
-    "logistic-dual", "logistic-path", "sgd-logistic", "svm",        "svm-l1",
-    "lda",           "roles",         "mf",           "net",        NULL};
+static const char *const programs[] = {"glm",
+                                       "glm-path",
+                                       "lasso",
+                                       "lasso-path",
+                                       "logistic",
+                                       "logistic-dual",
+                                       "logistic-path",
+                                       "sgd-logistic",
+                                       "svm",
+                                       "svm-l1",
+                                       "lda",
+                                       "roles",
+                                       "mf",
+                                       "fm",
+                                       "net",
+                                       NULL};
 
 const cli_command cli_simulate_commands[] = {
     {.name = "simulate",

@@ -15,12 +15,12 @@
 #include "engine/base/option_table.h"
 
 static const cli_command *const families[] = {
-    cli_linear_commands, cli_summary_commands,  cli_lda_commands,
-    cli_roles_commands,  cli_mf_commands,       cli_net_commands,
-    cli_run_commands,    cli_simulate_commands, cli_join_commands,
-    cli_launch_commands, cli_plan_commands,     cli_data_commands,
-    cli_synth_commands,  cli_report_commands,   cli_doctor_commands,
-    cli_export_commands,
+    cli_linear_commands, cli_summary_commands, cli_lda_commands,
+    cli_roles_commands,  cli_mf_commands,      cli_fm_commands,
+    cli_net_commands,    cli_run_commands,     cli_simulate_commands,
+    cli_join_commands,   cli_launch_commands,  cli_plan_commands,
+    cli_data_commands,   cli_synth_commands,   cli_report_commands,
+    cli_doctor_commands, cli_export_commands,
 };
 
 const cli_command *cli_command_at(size_t place)

@@ -30,6 +30,7 @@ NAV = [
         ("Topic models", "docs/lda.md"),
         ("Roles of a network", "docs/roles.md"),
         ("Matrix factorisation", "docs/mf.md"),
+        ("Factorisation machines", "docs/fm.md"),
         ("Neural networks", "docs/net.md")]),
     ("Run", [
         ("Command line", "docs/command.md"), ("Tables and texts", "docs/tables.md"),

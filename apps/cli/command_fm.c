@@ -1,0 +1,128 @@
+/* strads fm: trains a factorisation machine; predict, evaluate and show use its
+ * models. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli_linear.h"
+#include "cli_train.h"
+#include "strads/fm.h"
+
+static void resolve_fm(const void *state, void *config)
+{
+    *(strads_fm_options *)config = *strads_fm_resolved(state);
+}
+
+static void complete_fm(const void *state, strads_model *model)
+{
+    cli_train_intercepts(strads_fm_intercepts(state), model);
+}
+
+static void describe_fm(const void *state)
+{
+    const strads_fm_options *o = strads_fm_resolved(state);
+    cli_say(false, "rank %" PRIu32 ", lambda %.4g, of the factors %.4g",
+            o->rank == STRADS_FM_LINEAR ? 0 : o->rank, o->lambda,
+            o->lambda_factors);
+    cli_say(false, "mean loss of the training rows %.6g%s%s",
+            strads_fm_loss(state), o->classes ? "; labels " : "",
+            o->classes ? o->classes : "");
+}
+
+static const cli_train train = {
+    .program = &strads_program_fm,
+    .options = "Factorisation machine:",
+    .resolve = resolve_fm,
+    .complete = complete_fm,
+    .describe = describe_fm,
+};
+
+/* ---- show -------------------------------------------------------------- */
+
+typedef struct shown {
+    cli_use use;
+    strads_model *model;
+} shown;
+
+static strads_err read_fm(void *state, const char *const *path)
+{
+    return strads_model_read(path[0], "fm", &((shown *)state)->model);
+}
+
+/* Columns column, name, weight, factor_1, factor_2, ...; the first line is that
+ * of w_0. */
+static strads_err put_columns(void *state, FILE *out)
+{
+    const shown *s = state;
+    const strads_model *m = s->model;
+    const uint32_t width = m->width > 0 ? m->width : 1;
+    char buffer[CLI_NAME_SIZE];
+    cli_column *column;
+    char(*title)[24];
+    CLI_TRY(cli_reserve((size_t)width + 2, sizeof *column, "a table", &column));
+    CLI_TRY(cli_reserve(width, sizeof *title, "a table", &title));
+    column[0] = (cli_column){"column", CLI_COUNT, 0};
+    column[1] = (cli_column){"name", CLI_STRING, 0};
+    column[2] = (cli_column){"weight", CLI_NUMBER, 0};
+    for (uint32_t f = 1; f < width; f++) {
+        (void)snprintf(title[f], sizeof title[f], "factor_%" PRIu32, f);
+        column[f + 2] = (cli_column){title[f], CLI_NUMBER, 0};
+    }
+    cli_table t = {.column = column, .n = width + 2, .rows = m->n + 1};
+    CLI_TRY(cli_table_begin(&t, &s->use.out, out));
+    cli_table_count(&t, 0);
+    cli_table_text(&t, "(intercept)");
+    cli_table_number(&t, m->intercepts ? m->intercepts[0] : m->intercept);
+    for (uint32_t f = 1; f < width; f++)
+        cli_table_number(&t, 0);
+    for (uint64_t k = 0; k < m->n; k++) {
+        cli_table_count(&t, (uint64_t)m->index[k] + 1);
+        cli_table_text(&t, cli_name(m->names, m->index[k], 1, buffer));
+        for (uint32_t f = 0; f < width; f++)
+            cli_table_number(&t, m->value[k * width + f]);
+    }
+    return STRADS_OK;
+}
+
+static const cli_verb show_verb = {
+    .size = sizeof(shown),
+    .usual = "csv",
+    .read = read_fm,
+    .write = put_columns,
+};
+
+static const cli_linear_kind fm = {.program = "fm",
+                                   .classifies = true,
+                                   .by_loss = true,
+                                   .probabilities = true,
+                                   .fm = true};
+
+const cli_command cli_fm_commands[] = {
+    {.name = "fm train",
+     .args = "DATA",
+     .summary = "train a factorisation machine",
+     .about = "Trains a factorisation machine, for numbers or for two classes, "
+              "on LIBSVM or MatrixMarket data: weights of columns, and of "
+              "pairs of columns by factors.",
+     .train = &train},
+    {.name = "fm predict",
+     .args = "MODEL DATA",
+     .summary = "write its predictions, one a line",
+     .about = "Writes a number or, with the logistic loss, the probability of "
+              "the positive label, one line for each row of the data. Columns "
+              "that the model does not have are ignored.",
+     .verb = &cli_predict_probabilities,
+     .of = &fm},
+    {.name = "fm evaluate",
+     .args = "MODEL DATA",
+     .summary = "measure its predictions",
+     .about = "Measures a model's predictions on rows with labels.",
+     .verb = &cli_linear_evaluate,
+     .of = &fm},
+    {.name = "fm show",
+     .args = "MODEL",
+     .summary = "write its weights and factors as CSV",
+     .about = "Writes a model's weights and factors as CSV with a header, a "
+              "line a column.",
+     .verb = &show_verb},
+    {.name = NULL},
+};

@@ -1,0 +1,95 @@
+#!/bin/sh
+# strads fm: train, predict, evaluate and show; the same model from two processes
+# and from a checkpoint; tables; bad input.
+# shellcheck disable=SC2086 # lists of words
+. "$STRADS_SOURCE/tests/cli_harness.shlib"
+. "$STRADS_SOURCE/tests/cli_children.shlib"
+
+common="--rank 3 --sweeps 6 --seed 3 --partitions 2"
+
+gives 0 fm train "$year_train" $common --model one.json --log one.jsonl
+says err "rank 3, lambda" "mean loss of the training rows" "done after"
+says one.json '"program": "fm"' '"rank": 3' '"loss": "squared"' '"lambda":'
+says one.jsonl '"sweep"' '"loss"'
+gives 0 fm predict one.json "$year_test"
+same "$(wc -l <out)" 373 "the number of predictions"
+cp out predictions
+gives 0 fm evaluate one.json "$year_test" --format csv
+rmse=$(paste -d ' ' predictions "$year_test" |
+    awk '{ d = $1 - $2; s += d * d } END { printf "%.9g", sqrt(s / NR) }')
+near "$(awk -F, '$1 == "rmse" { print $3 }' out)" "$rmse" 1e-7 "RMSE"
+
+# show has the numbers of which predict is the sum over pairs
+gives 0 fm show one.json
+same "$(head -n 1 out)" "column,name,weight,factor_1,factor_2,factor_3" "titles"
+awk -F, 'NR == FNR { if (FNR > 1) for (f = 3; f <= 6; f++) v[$1, f] = $f; next }
+    { n = split($0, word, " "); s = v[0, 3]
+      for (a = 2; a <= n; a++) { split(word[a], p, ":"); s += v[p[1], 3] * p[2]
+          for (b = a + 1; b <= n; b++) { split(word[b], q, ":")
+              for (f = 4; f <= 6; f++)
+                  s += v[p[1], f] * v[q[1], f] * p[2] * q[2] } }
+      printf "%.9g\n", s }' out "$year_test" | head -n 20 >sums
+head -n 20 predictions | paste -d ' ' - sums |
+    awk '{ d = $1 - $2; if (d * d > 1e-10) exit 1 }' ||
+    fail "predictions are not the sums over pairs"
+
+# Two processes, and a run that resumes, give the same bits.
+gives 0 fm train "$year_train" $common --workers 1 --model again.json
+start there fm train "$year_train" $common --nodes 2 --workers 1 \
+    --listen tcp://127.0.0.1:0 --model there.json
+first=$child
+start joined join "$(url_of there)" --workers 1
+ends there "$first" 0
+ends joined "$child" 0
+gives 0 fm train "$year_train" $common --max-rounds 3700 --model part.json \
+    --checkpoint kept --checkpoint-every 0.01
+says err "to continue" "stopped by --max-rounds"
+gives 0 fm train "$year_train" $common --resume kept --model resumed.json
+same_bits "bits" one.json again.json there.json resumed.json
+near 3700 "$(member part.json rounds)" 0 "rounds before the checkpoint"
+
+# A start model is a good start
+gives 0 fm train "$year_train" $common --sweeps 1 --model first.json
+gives 0 fm train "$year_train" $common --sweeps 1 --start one.json \
+    --model second.json
+awk -v a="$(member first.json objective)" -v b="$(member second.json objective)" \
+    'BEGIN { exit !(b < a) }' || fail "--start does not help"
+
+# Two classes
+gives 0 fm train "$party" $common --loss logistic --lambda 1e-3 \
+    --model party.json
+says err "labels -1,1"
+gives 0 fm predict party.json "$party_test" --write label
+right=$(paste -d ' ' out "$party_test" | awk '$1 == $2' | wc -l)
+[ "$right" -gt 290 ] || fail "only $right of 373 labels are right"
+gives 0 fm evaluate party.json "$party_test" --format csv
+same "$(awk -F, '$1 == "accuracy" { printf "%.0f", $3 * 373 }' out)" "$right" \
+    "labels that are right, by evaluate and by predict"
+
+# A table: names of columns and of labels travel with the model
+awk 'BEGIN { srand(1); print "user,item,likes"
+    for (i = 0; i < 300; i++) { u = int(rand() * 10); v = int(rand() * 8)
+        print "u" u ",i" v "," ((u + v) % 2 ? "yes" : "no") } }' >likes.csv
+gives 0 fm train likes.csv --target likes --categorical one-hot --rank 2 \
+    --loss logistic --lambda 1e-3 --model likes.json
+gives 0 fm evaluate likes.json likes.csv --format csv
+awk -F, '$1 == "accuracy" { exit !($3 > .99) }' out ||
+    fail "pairs are not learnt: $(grep accuracy out)"
+gives 0 fm train likes.csv --target likes --categorical one-hot --rank 0 \
+    --loss logistic --model linear.json
+gives 0 fm evaluate linear.json likes.csv --format csv
+awk -F, '$1 == "accuracy" { exit !($3 < .8) }' out ||
+    fail "the pairs can be learnt without factors"
+gives 0 fm show likes.json
+says out "user=u3" "item=i5"
+
+gives 0 simulate fm "$year_train" --workers 2 --rank 2 --sweeps 1
+
+refuses 2 "expected squared or logistic" fm train "$year_train" --loss hinge
+refuses 2 "--rank 300" fm train "$year_train" --rank 300
+refuses 2 "--classes" fm train "$year_train" --classes 1,2 --model bad.json
+printf '1 1:2\nx 1:3\n' >words.svm
+refuses 2 "words.svm" fm train words.svm --model bad.json
+gives 2 fm predict "$STRADS_SOURCE/data/README.md" "$year_test"
+[ ! -e bad.json ] || fail "a run that was refused left a model"
+finish
