@@ -83,6 +83,53 @@ awk -F, '$1 == "accuracy" { exit !($3 < .8) }' out ||
 gives 0 fm show likes.json
 says out "user=u3" "item=i5"
 
+# Ratings with tables: users and items that nobody has rated are predicted from
+# their attributes, better than by the biases of ratings alone.
+awk 'BEGIN {
+    srand(7)
+    print "user,item,rating" >"train.csv"; print "user,item,rating" >"test.csv"
+    print "user,region,age" >"users.csv"; print "item,genre" >"items.csv"
+    for (r = 0; r < 4; r++) for (g = 0; g < 5; g++) likes[r, g] = 3 * (rand() - .5)
+    for (v = 0; v < 40; v++) { genre[v] = int(rand() * 5); b[v] = rand() - .5
+        print "v" v ",genre" genre[v] >"items.csv" }
+    for (u = 0; u < 150; u++) { region[u] = int(rand() * 4); a = rand() - .5
+        print "u" u ",region" region[u] "," int(20 + 40 * rand()) / 40 >"users.csv"
+        for (k = 0; k < 15; k++) { v = int(rand() * 40)
+            if ((u, v) in seen) continue
+            seen[u, v] = 1
+            line = "u" u ",v" v "," sprintf("%.3f", 3 + a + b[v] + likes[region[u], genre[v]] + .3 * (rand() - .5))
+            print line >(u < 110 && v < 34 ? "train.csv" : "test.csv") } }
+}'
+tables="--users users.csv --items items.csv"
+gives 0 fm train train.csv $tables --model cold.json
+gives 0 fm evaluate cold.json test.csv $tables --format csv
+rmse=$(awk -F, '$1 == "rmse" { print $3 }' out)
+gives 0 mf train train.csv --rank 0 --model biases.json
+gives 0 mf evaluate biases.json test.csv --format csv
+biases=$(awk -F, '$1 == "rmse" { print $3 }' out)
+awk -v a="$rmse" -v b="$biases" 'BEGIN { exit !(a < .6 * b) }' ||
+    fail "cold start: RMSE $rmse, of biases alone $biases"
+gives 0 fm predict cold.json test.csv $tables
+tail -n +2 test.csv | sort -u -t, -k1,2 | wc -l >pairs
+same "$(wc -l <out)" "$(tr -d ' ' <pairs)" "a prediction for each rating"
+gives 0 fm show cold.json
+says out "user=u3" "item=v5" "user.age" "user.region=region2" "item.genre=genre1"
+# Lines of the tables and fields in other orders, and columns that are new, do
+# not matter.
+{ head -n 1 users.csv; tail -n +2 users.csv | sort -r; } |
+    awk -F, '{ print $3 ",x" FNR "," $1 "," $2 }' |
+    sed '1s/.*/age,new,user,region/' >other.csv
+gives 0 fm evaluate cold.json test.csv --users other.csv --items items.csv \
+    --format csv
+near "$(awk -F, '$1 == "rmse" { print $3 }' out)" "$rmse" 1e-12 "another order"
+refuses 2 "--user is for ratings" fm train train.csv --user u
+refuses 2 "no column 'foo'" fm train train.csv $tables --item foo
+refuses 2 "one process" fm train train.csv $tables --nodes 2 \
+    --listen tcp://127.0.0.1:0
+refuses 2 "was not trained on ratings" fm predict one.json test.csv $tables
+{ cat users.csv; sed -n 2p users.csv; } >twice.csv
+refuses 2 "second one of user u0" fm train train.csv --users twice.csv
+
 gives 0 simulate fm "$year_train" --workers 2 --rank 2 --sweeps 1
 
 refuses 2 "expected squared or logistic" fm train "$year_train" --loss hinge

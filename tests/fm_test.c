@@ -448,9 +448,9 @@ Test(fm, predictions_are_the_sums_over_all_pairs)
         cr_expect_float_eq(out[i], margin(&shared, width, model, i), 1e-10);
     strads_model other = *m;
     other.program = "lasso";
-    expect_error(
-        strads_fm_predict(&other, &strads_data_share(data, 0)->by_row, out),
-        STRADS_EFORMAT, "program lasso");
+    expect_error(strads_fm_predict(&other, &strads_data_share(data, 0)->by_row,
+                                   out),
+                 STRADS_EFORMAT, "program lasso");
     m->intercepts = NULL;
     strads_data_free(data);
     strads_model_free(m);

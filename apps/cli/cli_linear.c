@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "apps/linear/linear_evaluate.h"
+#include "cli_fm_rows.h"
 #include "cli_labels.h"
 #include "cli_liblinear.h"
 #include "cli_terminal.h"
@@ -33,6 +34,7 @@ typedef struct tally {
 typedef struct linear {
     cli_use use;
     const char *write, *labels_path;
+    cli_fm_tables tables;
     strads_model *model;
     cli_linear_outputs as;
     strads_net *net; /* a network that computes the scores, or NULL */
@@ -215,6 +217,21 @@ static strads_err sum_pack(linear *l, const char *path)
     return err;
 }
 
+static strads_err read_rows(linear *l, const char *path,
+                            const strads_data_options *how)
+{
+    bool tables;
+    CLI_TRY(cli_fm_tables_check(&l->tables, &tables));
+    if (!tables)
+        return strads_data_read(path, how, &l->data);
+    if (!l->model->names)
+        return strads_fail(STRADS_EINVAL,
+                           "--%s: the model was not trained on ratings with "
+                           "tables; leave it out",
+                           l->tables.users ? "users" : "items");
+    return cli_fm_rows_read(&l->tables, path, l->model->names, how, &l->data);
+}
+
 /* Numbers names as the model does. Columns that the model lacks take no memory,
  * even if their numbers are large. */
 static strads_err read_both(void *state, const char *const *path)
@@ -248,7 +265,7 @@ static strads_err read_both(void *state, const char *const *path)
         .col_means = l->model->means,
     };
     cli_cost_tell(l->use.quiet, path[1], &wanted);
-    CLI_TRY(strads_data_read(path[1], &wanted, &l->data));
+    CLI_TRY(read_rows(l, path[1], &wanted));
     l->share = strads_data_share(l->data, 0);
     l->rows = strads_data_rows(l->data);
     if (strads_data_unknown(l->data) > 0) {
@@ -478,6 +495,15 @@ static const strads_option probability_table[] = {
     LABELS_OPTION,
     {.name = NULL},
 };
+static const strads_option fm_table[] = {
+    CLI_CHOICE(linear, write, "write", "WHAT",
+               "of classes: probability, label or decision (default: "
+               "probability)",
+               "probability|label|decision"),
+    LABELS_OPTION,
+    CLI_FM_TABLES_OPTIONS(linear, tables),
+    {.name = NULL},
+};
 static const strads_option label_table[] = {
     CLI_CHOICE(linear, write, "write", "WHAT",
                "label or decision (default: label)", "label|decision"),
@@ -495,6 +521,7 @@ static const strads_option label_table[] = {
 const cli_verb cli_predict_numbers = PREDICT(labels_table);
 const cli_verb cli_predict_probabilities = PREDICT(probability_table);
 const cli_verb cli_predict_labels = PREDICT(label_table);
+const cli_verb cli_fm_predict = PREDICT(fm_table);
 
 /* ---- evaluate ------------------------------------------------------------ */
 
@@ -747,6 +774,18 @@ static strads_err evaluate_rows(void *state, const char *const *path)
 const cli_verb cli_linear_evaluate = {
     .size = sizeof(evaluation),
     .table = labels_table,
+    .usual = "text",
+    .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
+    .read = evaluate_rows,
+    .write = put_evaluation,
+};
+
+static const strads_option fm_evaluate_table[] = {
+    LABELS_OPTION, CLI_FM_TABLES_OPTIONS(linear, tables), {.name = NULL}};
+
+const cli_verb cli_fm_evaluate = {
+    .size = sizeof(evaluation),
+    .table = fm_evaluate_table,
     .usual = "text",
     .has = CLI_HAS_WORKERS | CLI_HAS_QUIET,
     .read = evaluate_rows,

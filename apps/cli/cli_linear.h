@@ -23,6 +23,8 @@ extern const cli_linear_kind cli_linear_any;
 extern const cli_verb cli_predict_numbers, cli_predict_probabilities,
     cli_predict_labels;
 extern const cli_verb cli_linear_evaluate, cli_linear_show;
+/* Of a factorisation machine, also on ratings with tables. */
+extern const cli_verb cli_fm_predict, cli_fm_evaluate;
 
 /* The kind of a model: the command's or, for a command that takes any program,
  * that of the program that trained it. A user's program counts as linear: a

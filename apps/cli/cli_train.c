@@ -101,9 +101,20 @@ static strads_err set_defaults(cli_job *j)
     return STRADS_OK;
 }
 
+static bool makes_data(const cli_job *j)
+{
+    return j->train->makes && j->train->makes(j->state);
+}
+
 static strads_err check_options(const cli_job *j)
 {
     const cli_use *use = j->state;
+    if (makes_data(j) && (j->engine.nodes > 1 || j->engine.listen)) {
+        return strads_fail(STRADS_EINVAL,
+                           "--users and --items are for one process: leave "
+                           "%s out",
+                           j->engine.listen ? "--listen" : "--nodes");
+    }
     if (j->engine.nodes > 1 && !j->engine.listen) {
         return strads_fail(STRADS_EINVAL,
                            "--nodes %" PRIu32 " needs --listen URL, where the "
@@ -342,7 +353,9 @@ static strads_err read_data(cli_job *j)
     if (j->train->read)
         CLI_TRY(j->train->read(j->state, j->data_path, &options));
     cli_cost_tell(j->files.quiet, j->data_path, &options);
-    CLI_TRY(strads_data_read(j->data_path, &options, &j->data));
+    CLI_TRY(makes_data(j)
+                ? j->train->make(j->state, j->data_path, &options, &j->data)
+                : strads_data_read(j->data_path, &options, &j->data));
     strads_data_spend(j->data);
     j->reading = options;
     return STRADS_OK;

@@ -77,6 +77,11 @@ struct cli_train {
     strads_err (*check)(void *state, void *config);
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
+    /* Whether `make` makes the data from several files, in place of
+     * strads_data_read; it is then for one process. */
+    bool (*makes)(const void *state);
+    strads_err (*make)(void *state, const char *path,
+                       const strads_data_options *options, strads_data **out);
     strads_err (*look)(void *state, const strads_data *data);
     void (*note)(void *state, const strads_progress *progress);
     strads_err (*finish)(void *state, const cli_trained *trained);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cli_fm_rows.h"
 #include "cli_linear.h"
 #include "cli_train.h"
 #include "strads/fm.h"
@@ -28,9 +29,45 @@ static void describe_fm(const void *state)
             o->classes ? o->classes : "");
 }
 
+/* Training on ratings with tables of attributes. */
+typedef struct training {
+    cli_use use;
+    cli_fm_tables tables;
+} training;
+
+static const strads_option tables_options[] = {CLI_FM_TABLES_OPTIONS(training,
+                                                                     tables),
+                                               {.name = NULL}};
+
+static strads_err check_fm_tables(void *state, void *config)
+{
+    bool used;
+    (void)config;
+    return cli_fm_tables_check(&((training *)state)->tables, &used);
+}
+
+static bool has_tables(const void *state)
+{
+    const cli_fm_tables *t = &((const training *)state)->tables;
+    return t->users || t->items;
+}
+
+static strads_err make_fm_rows(void *state, const char *path,
+                               const strads_data_options *options,
+                               strads_data **out)
+{
+    return cli_fm_rows_read(&((training *)state)->tables, path, NULL, options,
+                            out);
+}
+
 static const cli_train train = {
     .program = &strads_program_fm,
     .options = "Factorisation machine:",
+    .size = sizeof(training),
+    .more = tables_options,
+    .check = check_fm_tables,
+    .makes = has_tables,
+    .make = make_fm_rows,
     .resolve = resolve_fm,
     .complete = complete_fm,
     .describe = describe_fm,
@@ -101,8 +138,9 @@ const cli_command cli_fm_commands[] = {
      .args = "DATA",
      .summary = "train a factorisation machine",
      .about = "Trains a factorisation machine, for numbers or for two classes, "
-              "on LIBSVM or MatrixMarket data: weights of columns, and of "
-              "pairs of columns by factors.",
+              "on LIBSVM or MatrixMarket data, or on ratings with tables of "
+              "attributes: weights of columns, and of pairs of columns by "
+              "factors.",
      .train = &train},
     {.name = "fm predict",
      .args = "MODEL DATA",
@@ -110,13 +148,13 @@ const cli_command cli_fm_commands[] = {
      .about = "Writes a number or, with the logistic loss, the probability of "
               "the positive label, one line for each row of the data. Columns "
               "that the model does not have are ignored.",
-     .verb = &cli_predict_probabilities,
+     .verb = &cli_fm_predict,
      .of = &fm},
     {.name = "fm evaluate",
      .args = "MODEL DATA",
      .summary = "measure its predictions",
      .about = "Measures a model's predictions on rows with labels.",
-     .verb = &cli_linear_evaluate,
+     .verb = &cli_fm_evaluate,
      .of = &fm},
     {.name = "fm show",
      .args = "MODEL",
