@@ -505,6 +505,16 @@ strads_err strads_recommender_fold(strads_recommender *, uint32_t,
 uint32_t strads_recommender_top(strads_recommender *, const float *, uint64_t,
                                 const uint32_t *, uint32_t, strads_scored *);
 
+/* machines */
+typedef struct strads_fm_options {
+    const char *loss;
+    uint32_t rank, sweeps;
+    double lambda, lambda_factors;
+    ...;
+} strads_fm_options;
+const strads_fm_options *strads_fm_resolved(const void *);
+const double *strads_fm_intercepts(const void *);
+
 /* what the engine calls in Python */
 extern "Python" {
     void py_progress(void *, const strads_progress *);
@@ -529,6 +539,7 @@ ffi.set_source(
     "strads._strads",
     """
     #include <strads/strads.h>
+    #include <strads/fm.h>
     #include <strads/glm.h>
     #include <strads/lda.h>
     #include <strads/logistic.h>

@@ -23,6 +23,8 @@ _HOME = {
     "HuberRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
     "glm_path": "glm",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
+    "FactorizationMachine": "machines",
+    "FactorizationMachineClassifier": "machines",
     "Program": "program", "Session": "program",
     "pack": "packs", "open_pack": "packs", "Pack": "packs",
     "read_model": "model", "Model": "model",

@@ -22,6 +22,8 @@ def test_passes_scikit_learns_check_at_defaults(estimator, check):
     strads.GLMClassifier("multinomial", "ridge"),
     strads.GLMClassifier("squared-hinge", "elastic-net"),
     strads.LatentDirichletAllocation(2, max_iter=10),
-    strads.MatrixFactorization(2, max_iter=5)])
+    strads.MatrixFactorization(2, max_iter=5),
+    strads.FactorizationMachine(0),
+    strads.FactorizationMachine(2, alpha=1e-3)])
 def test_passes_scikit_learns_check(estimator, check):
     check(estimator)

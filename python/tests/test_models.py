@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sparse
 from sklearn import linear_model
 from sklearn.base import clone
+from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -236,6 +237,40 @@ def test_notebooks_show_topics_and_factors():
         model.fit(counts)
         assert "<table>" in model._repr_mimebundle_()["text/html"]
     assert "<td style='text-align:left'>30</td>" in model._repr_html_()
+
+
+def test_factorisation_machines_learn_pairs_and_are_models_of_the_command(
+        tmp_path):
+    draws = np.random.default_rng(5)
+    X = draws.standard_normal((300, 6))
+    X[draws.random(X.shape) < 0.3] = 0
+    y = 2 * X[:, 0] * X[:, 1] - X[:, 2] * X[:, 3] + X[:, 4]
+    model = strads.FactorizationMachine(3, alpha=1e-5).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.99
+    assert strads.FactorizationMachine(0).fit(X, y).score(X, y) < 0.5
+    pairs = model.factors_ @ model.factors_.T
+    plain = [model.intercept_ + x @ model.coef_ + sum(
+        pairs[j, k] * x[j] * x[k] for j in range(6) for k in range(j))
+        for x in X]
+    assert np.allclose(model.predict(X), plain)
+    assert np.allclose(model.predict(sparse.csr_matrix(X)), plain)
+    classes = np.where(y > 0, "yes", "no")
+    sides = strads.FactorizationMachineClassifier(3, alpha=1e-3).fit(X, classes)
+    assert sides.score(X, classes) > 0.95
+    assert np.array_equal(sides.predict_proba(X)[:, 1] > 0.5,
+                          sides.predict(X) == "yes")
+    dump_svmlight_file(X, y, tmp_path / "rows.svm", zero_based=False)
+    for fitted in model, sides:
+        path = tmp_path / "model.json"
+        fitted.save(path)
+        again = type(fitted).load(path)
+        assert np.array_equal(again.predict(X), fitted.predict(X))
+        said = subprocess.run(
+            [BIN, "fm", "predict", path, tmp_path / "rows.svm"],
+            check=True, stdout=subprocess.PIPE, text=True).stdout
+        assert np.allclose(np.array(said.split(), float),
+                           sides.predict_proba(X)[:, 1]
+                           if fitted is sides else plain)
 
 
 def test_factors_without_options_are_chosen_by_held_out_ratings():
