@@ -149,6 +149,14 @@ gives 0 glm show group.json --format csv
 awk -F, 'NR > 2 { n[int(($1 - 1) / 4)] += $3 != 0 }
     END { for (g in n) if (n[g] != 0 && n[g] < 3) exit 1 }' out ||
     fail "a group is 0 in part"
+# Of a group that is not 0, single ones may be
+trains sparse "$year_train" --penalty sparse-group --groups groups \
+    --l1-ratio 0.8 --lambda-ratio 0.3 --standardize
+gives 0 glm show sparse.json --format csv
+awk -F, 'NR > 1 { n[int(($1 - 1) / 4)] += $3 != 0 }
+    END { for (g in n) if (n[g] > 0 && n[g] < 3) exit 0; exit 1 }' out ||
+    fail "no group is 0 in part"
+refuses 2 'needs groups' glm train "$year_train" --penalty sparse-group --quiet
 gives 0 glm path "$party" --loss logistic --penalty group --groups groups \
     --points 4 --intercept --quiet
 # A concave penalty costs less than the Lasso's, which bounds it from above

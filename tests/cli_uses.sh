@@ -32,7 +32,7 @@ done
 gives 0 glm train --help
 tr -s " \n" " " <out >words
 says words "squared, logistic, multinomial, squared-hinge, poisson, gamma, tweedie or huber" \
-    "l1, elastic-net, ridge, group, mcp, scad or none"
+    "l1, elastic-net, ridge, group, sparse-group, mcp, scad or none"
 gives 0 lasso train "$year_train"
 says err "no --model was given: the model is not kept"
 gives 0 lasso train "$year_train" --model m.json

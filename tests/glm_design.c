@@ -189,7 +189,8 @@ static bool flattens(const strads_glm_options *o)
 /* Of the group that column j is the first of; 0: it is not. */
 typedef struct group {
     uint64_t n;
-    double size; /* |v| */
+    double size, ones; /* |v|_2, |v|_1 */
+    double ball, box;  /* their weights */
 } group;
 
 static group group_at(const lasso_design *d, const strads_glm_options *o,
@@ -204,10 +205,15 @@ static group group_at(const lasso_design *d, const strads_glm_options *o,
             return (group){0};
         const cost c = cost_of(d, o, fit, i);
         const double s = c.scale;
+        const bool both = is(o->penalty, "", "sparse-group");
         g.n++;
         g.size += s * s * fit->w[i] * fit->w[i];
+        g.ones += s * fabs(fit->w[i]);
+        g.box = both ? c.l1 / s : 0;
+        g.ball = both ? c.l2 / (s * s) : c.l1 / s;
     }
     g.size = sqrt(g.size);
+    g.ball *= sqrt((double)g.n);
     return g;
 }
 
@@ -230,7 +236,7 @@ double glm_value(const lasso_design *d, const strads_glm_options *o,
         const cost c = cost_of(d, o, fit, j);
         if (o->column_group) {
             const group g = group_at(d, o, fit, j);
-            sum += c.l1 / c.scale * sqrt((double)g.n) * g.size;
+            sum += g.ball * g.size + g.box * g.ones;
         } else if (flattens(o)) {
             sum += flat_at(o, &c, fit->w[j]).value;
         } else {
@@ -247,8 +253,6 @@ static double group_off(const lasso_design *d, const strads_glm_options *o,
                         uint64_t j)
 {
     const group g = group_at(d, o, fit, j);
-    const double l1 = cost_of(d, o, fit, j).l1 / cost_of(d, o, fit, j).scale *
-                      sqrt((double)g.n);
     double off = 0, square = 0;
 
     for (uint64_t i = j; i < d->cols && g.n > 0; i++) {
@@ -261,10 +265,15 @@ static double group_off(const lasso_design *d, const strads_glm_options *o,
             q += x[k] * r[k] / s;
             square += weight_of(o, k) * x[k] * x[k] / (s * s);
         }
-        off += g.size > 0 ? pow(q - l1 * s * fit->w[i] / g.size, 2) : q * q;
+        if (fit->w[i] != 0)
+            off += pow(q - copysign(g.box, fit->w[i]) -
+                           g.ball * s * fit->w[i] / g.size,
+                       2);
+        else
+            off += pow(fmax(fabs(q) - g.box, 0), 2);
     }
-    off = g.size > 0 ? sqrt(off) : fmax(sqrt(off) - l1, 0);
-    return off > 0 ? off / (l1 + sqrt(square) * size) : 0;
+    off = g.size > 0 ? sqrt(off) : fmax(sqrt(off) - g.ball, 0);
+    return off > 0 ? off / (g.box + g.ball + sqrt(square) * size) : 0;
 }
 
 /* The largest distance of a slope from the subgradients, in units of lambda, or

@@ -55,6 +55,12 @@ static const strads_glm_options penalties[] = {
      .lambda_ratio = .03,
      .intercept = true,
      .standardize = true},
+    {.penalty = "sparse-group", .lambda_ratio = .1},
+    {.penalty = "sparse-group",
+     .l1_ratio = .8,
+     .lambda_ratio = .03,
+     .intercept = true,
+     .standardize = true},
     {.penalty = "mcp", .lambda_ratio = .1, .intercept = true},
     {.penalty = "mcp", .gamma = 1.5, .lambda_ratio = .2, .standardize = true},
     {.penalty = "scad", .lambda_ratio = .1, .intercept = true},
@@ -107,7 +113,7 @@ Test(glm_fit, optimality_conditions_hold)
             for (size_t k = 0; k < PENALTIES; k++) {
                 strads_glm_options o = penalties[k];
                 o.loss = losses[l];
-                if (o.penalty && strcmp(o.penalty, "group") == 0)
+                if (o.penalty && strstr(o.penalty, "group"))
                     o.column_group = groups_of(&d);
                 /* Separable classes have no minimum where the penalty is
                  * flat. */

@@ -151,7 +151,8 @@ static const strads_glm_options penalties[] = {
     {.penalty = "scad"},
     {.penalty = "none"},
     {.penalty = "l1", .lower = 0, .upper = INFINITY},
-    {.penalty = "l1", .lower = -.1, .upper = .1}};
+    {.penalty = "l1", .lower = -.1, .upper = .1},
+    {.penalty = "sparse-group"}};
 enum { PENALTIES = sizeof(penalties) / sizeof(penalties[0]) };
 
 static void check_losses(size_t first, size_t end)
@@ -173,7 +174,7 @@ static void check_losses(size_t first, size_t end)
                 o.lambda_ratio = strcmp(o.penalty, "none") == 0 ? 0 : .05;
                 o.intercept = (k / KINDS + (int)p) % 2;
                 o.standardize = (k + (int)p) % 3 == 0;
-                o.column_group = strcmp(o.penalty, "group") == 0 ? group : NULL;
+                o.column_group = strstr(o.penalty, "group") ? group : NULL;
                 o.penalty_factor = p == PENALTIES ? factor : NULL;
                 check(k, &d, &o, workers[((size_t)k + p) % 7]);
             }

@@ -361,20 +361,75 @@ static void check_group(const char *word, const glm_penalty *pen,
     cr_expect(s == 1 || isinf(pen->conjugate(t, q)));
 }
 
+/* The dual norm against a bisection of what it is defined by; it is a norm, so
+ * twice the slopes have twice of it. After the shrinking, the conjugate is
+ * finite in spite of rounding. */
+static void check_dual_norm(const glm_penalty *pen, glm_term t, uint64_t seed)
+{
+    enum { MOST = 40 };
+    double q[MOST], size = 0, at[MOST];
+    long double low = 0, high = 1e40L;
+
+    t.n = 1 + (uint32_t)(seed % MOST);
+    for (uint32_t k = 0; k < t.n; k++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        const double u = (double)(seed >> 11) * 0x1p-53;
+        q[k] = seed / 7 % 5 == 0   ? 0
+               : seed / 7 % 5 == 1 ? 1
+                                   : pow(10, 8 * u - 4) * (u < .5 ? 1 : -1);
+        size = hypot(size, q[k]);
+    }
+    for (int half = 0; half < 200; half++) {
+        const long double x = (low + high) / 2;
+        long double square = 0;
+        for (uint32_t k = 0; k < t.n; k++)
+            square += powl(fmaxl(fabsl((long double)q[k]) - t.share * x, 0), 2);
+        *(sqrtl(square) > (1 - (long double)t.share) * x ? &low : &high) = x;
+    }
+    const double norm = pen->dual_norm(&t, q), s = pen->shrink(&t, q);
+    cr_expect_float_eq(norm, (double)high, 1e-13 * norm + 1e-19,
+                       "share %g: %g, %g", t.share, norm, (double)high);
+    cr_expect_leq(norm, size * (1 + 1e-14));
+    for (uint32_t k = 0; k < t.n; k++)
+        at[k] = s * q[k];
+    cr_expect_eq(pen->conjugate(&t, at), 0, "share %.17g, n %u", t.share, t.n);
+    for (uint32_t k = 0; k < t.n; k++)
+        at[k] = 2 * q[k];
+    cr_expect_float_eq(pen->dual_norm(&t, at), 2 * norm, 1e-13 * norm);
+}
+
+Test(glm_tables, dual_norms_of_groups_are_those_of_their_definition)
+{
+    static const double shares[] = {0, 1e-9, .01, .3, .5, .9, 1 - 1e-12, 1};
+
+    for (size_t k = 0; k < PENALTIES; k++)
+        for (uint64_t i = 0; i < 1600 && penalties[k].penalty->grouped; i++)
+            check_dual_norm(penalties[k].penalty,
+                            (glm_term){.l1 = i % 3 ? .7 : 1e-6,
+                                       .low = -INFINITY,
+                                       .high = INFINITY,
+                                       .share = shares[i % 8]},
+                            i);
+}
+
 Test(glm_tables, penalties_of_groups_have_their_steps_and_conjugates)
 {
-    const glm_term t = {.l1 = 1.2,
-                        .low = -INFINITY,
-                        .high = INFINITY,
-                        .n = GROUP};
+    static const double shares[] = {0, .1, .6, 1};
     static const double u[][GROUP] = {
         {0, 0, 0}, {.5, -.5, .9}, {3, 0, 0}, {-1, 2, .5}, {0, -1.2, 0}};
 
     for (size_t k = 0; k < PENALTIES; k++)
         for (size_t i = 0;
-             i < sizeof(u) / sizeof(u[0]) && penalties[k].penalty->grouped;
+             i < 4 * sizeof(u) / sizeof(u[0]) && penalties[k].penalty->grouped;
              i++) {
-            check_group(penalties[k].word, penalties[k].penalty, &t, u[i], 1);
-            check_group(penalties[k].word, penalties[k].penalty, &t, u[i], .8);
+            const glm_term t = {.l1 = 1.2,
+                                .low = -INFINITY,
+                                .high = INFINITY,
+                                .n = GROUP,
+                                .share = shares[i % 4]};
+            check_group(penalties[k].word, penalties[k].penalty, &t, u[i / 4],
+                        1);
+            check_group(penalties[k].word, penalties[k].penalty, &t, u[i / 4],
+                        .8);
         }
 }

@@ -60,21 +60,19 @@ void glm_bounds_free(glm_bounds *bounds)
     free(bounds->reference);
 }
 
-/* The norm of a group's slope at 0, in the directions in which it may move. */
+/* The norm of a group's slope at 0, in the directions in which it may move. A
+ * change of the slope changes it by |change|_2 at most. */
 static double abs_slope(const glm_state *state, uint32_t g)
 {
     const strads_glm_options *o = &state->problem.options;
-    double square = 0;
 
     if (!state->groups.start)
         return o->lower == 0   ? state->slope[g]
                : o->upper == 0 ? -state->slope[g]
                                : fabs(state->slope[g]);
-    for (uint32_t k = 0; k < glm_size(state, g); k++) {
-        const uint32_t j = glm_column(state, g, k);
-        square += pow(state->slope[j] / glm_unit(state, g, j), 2);
-    }
-    return sqrt(square);
+    const glm_term t = glm_term_of(state, g);
+    glm_gather(state, g);
+    return state->problem.penalty->dual_norm(&t, state->groups.q);
 }
 
 void glm_bounds_note_scan(const strads_commit *commit)

@@ -391,21 +391,27 @@ double glm_square(glm_state *state)
 double glm_critical(const glm_state *state, double square)
 {
     const strads_glm_options *o = &state->problem.options;
-    const double a = fmax(o->l1_ratio, 1e-3);
+    const glm_penalty *pen = state->problem.penalty;
     const double nothing = ROUNDING * sqrt(square);
     double most = 0;
 
     for (uint32_t g = 0; g < state->groups.n; g++) {
         const uint32_t n = glm_size(state, g), first = glm_column(state, g, 0);
-        const double weight = state->weight * a * sqrt(n) *
+        const double weight = state->weight *
+                              fmax(glm_limit(&state->problem, n), 1e-3) *
                               (state->factor ? state->factor[first] : 1);
         const bool stays = (state->slope[first] > 0 ? o->upper : o->lower) == 0;
-        double steep = 0;
+        const glm_term t = {.n = n,
+                            .share = glm_group_share(&state->problem, n)};
+        double *q = state->groups.q;
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t j = glm_column(state, g, k);
-            if (fabs(state->slope[j]) > nothing * sqrt(state->norm[j]))
-                steep = hypot(steep, state->slope[j] / state->scale[j]);
+            const double slope = state->slope[j];
+            q[k] = fabs(slope) > nothing * sqrt(state->norm[j])
+                       ? slope / state->scale[j]
+                       : 0;
         }
+        const double steep = pen->grouped ? pen->dual_norm(&t, q) : fabs(*q);
         if (weight > 0 && !stays)
             most = fmax(most, steep / weight);
     }

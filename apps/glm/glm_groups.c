@@ -140,6 +140,27 @@ static double bound(double given)
     return fabs(given) < 1e300 ? given : copysign(INFINITY, given);
 }
 
+/* The L1 share of a group's penalty; the remainder is that of root(n) |w|_2. */
+static double sparse_share(const glm_problem *problem)
+{
+    return problem->penalty->mixed ? problem->options.l1_ratio : 0;
+}
+
+double glm_limit(const glm_problem *problem, uint32_t n)
+{
+    const double a = sparse_share(problem);
+
+    return problem->penalty->grouped ? a + (1 - a) * sqrt(n)
+                                     : problem->options.l1_ratio;
+}
+
+double glm_group_share(const glm_problem *problem, uint32_t n)
+{
+    return problem->penalty->grouped
+               ? sparse_share(problem) / glm_limit(problem, n)
+               : 0;
+}
+
 glm_term glm_term_of(const glm_state *state, uint32_t g)
 {
     const glm_problem *problem = &state->problem;
@@ -149,8 +170,11 @@ glm_term glm_term_of(const glm_state *state, uint32_t g)
     const double weight =
         (state->factor ? state->factor[first] : 1) * glm_penalty_weight(state);
 
-    return (glm_term){.l1 = weight * a * s * sqrt(n),
-                      .l2 = weight * (1 - a) * s * s,
+    return (glm_term){.l1 = weight * glm_limit(problem, n) * s,
+                      .l2 = problem->penalty->grouped
+                                ? 0
+                                : weight * (1 - a) * s * s,
+                      .share = glm_group_share(problem, n),
                       .low = bound(problem->options.lower),
                       .high = bound(problem->options.upper),
                       .n = n,

@@ -27,37 +27,37 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
                       "of losses that have one (by the loss)", .max = DBL_MAX, \
                       .rare = true)
 
-#define ROWS_AFTER_LAMBDA                                                    \
-    LINEAR_OPTION_L1_RATIO(strads_glm_options, 0,                            \
-                           "elastic-net: share of |w|_1 (default: 0.5)"),    \
-        STRADS_OPTION(F64, strads_glm_options, gamma, "gamma", "G",          \
-                      "mcp, scad: flat from G lambda on (3, 3.7)",           \
-                      .max = DBL_MAX, .rare = true),                         \
-        STRADS_OPTION(STRING, strads_glm_options, groups, "groups", "FILE",  \
-                      "group: the number of each column's, one a line",      \
-                      .rare = true),                                         \
-        LINEAR_OPTION_INTERCEPT(strads_glm_options),                         \
-        LINEAR_OPTION_STANDARDIZE(strads_glm_options, .rare = true),         \
-        LINEAR_OPTION_WEIGHTS(strads_glm_options),                           \
-        STRADS_OPTION(STRING, strads_glm_options, offset, "offset", "FILE",  \
-                      "what is added to each row's sum, one a line (0)",     \
-                      .rare = true),                                         \
-        STRADS_OPTION(STRING, strads_glm_options, penalty_factors,           \
-                      "penalty-factors", "FILE",                             \
-                      "a factor of each column's penalty, one a line (1)",   \
-                      .rare = true),                                         \
-        STRADS_OPTION(F64, strads_glm_options, lower, "lower", "W",          \
-                      "no coefficient below it (none)", .min = -DBL_MAX,     \
-                      .rare = true),                                         \
-        STRADS_OPTION(F64, strads_glm_options, upper, "upper", "W",          \
-                      "nor above it (none)", .max = DBL_MAX, .rare = true),  \
-        LINEAR_OPTION_CLASS_WEIGHT(strads_glm_options),                      \
-        STRADS_OPTION(STRING, strads_glm_options, classes, "classes", "A,B", \
-                      "labels, of two the positive one last; more are each " \
-                      "fitted against the rest (ascending)",                 \
-                      .rare = true),                                         \
-    {                                                                        \
-        .name = NULL                                                         \
+#define ROWS_AFTER_LAMBDA                                                      \
+    LINEAR_OPTION_L1_RATIO(strads_glm_options, 0,                              \
+                           "elastic-net, sparse-group: share of |w|_1 (0.5)"), \
+        STRADS_OPTION(F64, strads_glm_options, gamma, "gamma", "G",            \
+                      "mcp, scad: flat from G lambda on (3, 3.7)",             \
+                      .max = DBL_MAX, .rare = true),                           \
+        STRADS_OPTION(STRING, strads_glm_options, groups, "groups", "FILE",    \
+                      "of groups: the number of each column's, one a line",    \
+                      .rare = true),                                           \
+        LINEAR_OPTION_INTERCEPT(strads_glm_options),                           \
+        LINEAR_OPTION_STANDARDIZE(strads_glm_options, .rare = true),           \
+        LINEAR_OPTION_WEIGHTS(strads_glm_options),                             \
+        STRADS_OPTION(STRING, strads_glm_options, offset, "offset", "FILE",    \
+                      "what is added to each row's sum, one a line (0)",       \
+                      .rare = true),                                           \
+        STRADS_OPTION(STRING, strads_glm_options, penalty_factors,             \
+                      "penalty-factors", "FILE",                               \
+                      "a factor of each column's penalty, one a line (1)",     \
+                      .rare = true),                                           \
+        STRADS_OPTION(F64, strads_glm_options, lower, "lower", "W",            \
+                      "no coefficient below it (none)", .min = -DBL_MAX,       \
+                      .rare = true),                                           \
+        STRADS_OPTION(F64, strads_glm_options, upper, "upper", "W",            \
+                      "nor above it (none)", .max = DBL_MAX, .rare = true),    \
+        LINEAR_OPTION_CLASS_WEIGHT(strads_glm_options),                        \
+        STRADS_OPTION(STRING, strads_glm_options, classes, "classes", "A,B",   \
+                      "labels, of two the positive one last; more are each "   \
+                      "fitted against the rest (ascending)",                   \
+                      .rare = true),                                           \
+    {                                                                          \
+        .name = NULL                                                           \
     }
 
 const strads_option glm_option_table[] = {
@@ -144,7 +144,7 @@ static strads_err check_parameters(const glm_problem *p)
     if (groups && !p->penalty->grouped) /* other nodes do not have the groups */
         return strads_fail(STRADS_EINVAL,
                            "there are groups, and the penalty %s does not use "
-                           "them; take the penalty group",
+                           "them; take the penalty group or sparse-group",
                            o->penalty);
     if (groups && has_bounds(o))
         return strads_fail(STRADS_EINVAL,

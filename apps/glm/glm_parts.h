@@ -423,6 +423,9 @@ void glm_groups_free(glm_groups *groups);
 /* The term of a group at the current lambda; and its term in a model at its
  * coefficients, for the penalty glm_convex(). */
 glm_term glm_term_of(const glm_state *state, uint32_t g);
+/* Per unit of lambda, l1 of the term of a group of n columns, and its share. */
+double glm_limit(const glm_problem *problem, uint32_t n);
+double glm_group_share(const glm_problem *problem, uint32_t n);
 glm_term glm_tangent_of(const glm_state *state, uint32_t g);
 static inline const glm_penalty *glm_convex(const glm_state *state)
 {

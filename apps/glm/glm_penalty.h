@@ -10,13 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GLM_PENALTIES(PENALTY)          \
-    PENALTY("l1", l1)                   \
-    PENALTY("elastic-net", elastic_net) \
-    PENALTY("ridge", ridge)             \
-    PENALTY("group", group)             \
-    PENALTY("mcp", mcp)                 \
-    PENALTY("scad", scad)               \
+#define GLM_PENALTIES(PENALTY)            \
+    PENALTY("l1", l1)                     \
+    PENALTY("elastic-net", elastic_net)   \
+    PENALTY("ridge", ridge)               \
+    PENALTY("group", group)               \
+    PENALTY("sparse-group", sparse_group) \
+    PENALTY("mcp", mcp)                   \
+    PENALTY("scad", scad)                 \
     PENALTY("none", none)
 
 /* If s is below 1, it is reduced by this share. */
@@ -27,6 +28,8 @@ typedef struct glm_term {
     double l1, l2; /* weights of |w| and of |w|^2 / 2 */
     double low, high;
     uint32_t n;
+    double share; /* of a group: of l1, the weight of |w|_1; the remainder is
+                   * that of |w|_2 */
     double unit, gamma; /* for concave ones: they bend at l1 / unit, and are
                          * constant above gamma times that */
 } glm_term;
@@ -52,6 +55,9 @@ typedef struct glm_penalty {
     double (*shrink)(const glm_term *t, const double *q);
     /* The distance of q from the subgradients at w. */
     double (*violation)(const glm_term *t, const double *w, const double *q);
+    /* Groups only: a norm of q, at most |q|_2. It is at most l1 if and only if
+     * slopes q keep the group at 0. */
+    double (*dual_norm)(const glm_term *t, const double *q);
 } glm_penalty;
 
 #define GLM_PENALTY_IS_THERE(word, name) \

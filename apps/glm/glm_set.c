@@ -46,7 +46,11 @@ static void set_prox(const void *program, uint32_t n, double l1,
 {
     const glm_state *state = program;
 
-    state->problem.penalty->prox(&(glm_term){.l1 = l1, .n = n}, u, a, w);
+    const glm_term t = {.l1 = l1,
+                        .n = n,
+                        .share = glm_group_share(&state->problem, n)};
+
+    state->problem.penalty->prox(&t, u, a, w);
 }
 
 static double set_value(const void *program, uint32_t n, double l1,
@@ -54,7 +58,11 @@ static double set_value(const void *program, uint32_t n, double l1,
 {
     const glm_state *state = program;
 
-    return state->problem.penalty->value(&(glm_term){.l1 = l1, .n = n}, w);
+    const glm_term t = {.l1 = l1,
+                        .n = n,
+                        .share = glm_group_share(&state->problem, n)};
+
+    return state->problem.penalty->value(&t, w);
 }
 
 linear_model glm_model(const glm_state *state)

@@ -39,7 +39,8 @@ typedef struct strads_glm_options {
     double lambda_ratio;   /* lambda / lambda_max, > 0; 0: by c. If c is 0, too:
                               0.01 */
     double c;              /* lambda = 1 / (c W), > 0; 0: not given */
-    double l1_ratio;     /* of "elastic-net": the L1 share, .001 .. 1; 0: .5 */
+    double l1_ratio;       /* of "elastic-net" and "sparse-group": the L1 share,
+                            .001 .. 1; 0: .5 */
     double gamma;        /* of "mcp" (above 1) and "scad" (above 2): the penalty
                             is flat from gamma lambda on; 0: 3, 3.7 */
     double lower, upper; /* of each coefficient, with 0 between them; both 0: no
@@ -56,8 +57,9 @@ typedef struct strads_glm_options {
                                     column, which multiplies its penalty; 0: not
                                     penalised. NULL: 1. Read by the
                                     coordinator */
-    const char *groups; /* of "group": a file with the number of each column's
-                           group, from 0. Read by the coordinator */
+    const char *groups; /* of "group" and "sparse-group": a file with the number
+                           of each column's group, from 0. Read by the
+                           coordinator */
     const char *class_weight; /* classes: NULL, "none": 1; "balanced": W / (k
                                  W_class); or "LABEL=WEIGHT,..." */
     const char

@@ -196,6 +196,15 @@ class GroupLasso(GLM):
                  n_jobs: int | None = None, warm_start: bool = False,
                  verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
 
+class SparseGroupLasso(GLM):
+    def __init__(self, groups: ArrayLike | None = None, *,
+                 loss: str = "squared", alpha: float = 1.0,
+                 l1_ratio: float = 0.5, loss_parameter: float | None = None,
+                 fit_intercept: bool = True, standardize: bool = False,
+                 tol: float = 1e-6, max_iter: int | None = None,
+                 n_jobs: int | None = None, warm_start: bool = False,
+                 verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
+
 class GLMCV(GLM):
     alpha_: float
     alpha_1se_: float

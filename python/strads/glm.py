@@ -57,11 +57,11 @@ def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
     config = ffi.new("strads_glm_options *", {
         "loss": kept[0], "penalty": kept[1], "loss_parameter": parameter,
         "intercept": fit_intercept, "standardize": standardize})
-    if penalty == "elastic-net":
+    if penalty in ("elastic-net", "sparse-group"):
         config.l1_ratio = l1_ratio
     if gamma is not None:
         config.gamma = gamma
-    if groups is not None or penalty == "group":
+    if groups is not None or penalty in ("group", "sparse-group"):
         kept.append(_groups_of(groups, columns))
         config.column_group = engine.pointer(kept[-1], "uint32_t *")
     if penalty_factors is not None:
@@ -99,12 +99,14 @@ class GLM(_Regressor):
     Parameters
     ----------
     loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md)
-    penalty : str, "l1", "elastic-net", "ridge", "group", "mcp", "scad", "none"
+    penalty : str, "l1", "elastic-net", "ridge", "group", "sparse-group", "mcp",
+        "scad", "none"
     alpha : float >= 0, weight of the penalty; 0: none
-    l1_ratio : float in [0.001, 1], of "elastic-net"
+    l1_ratio : float in [0.001, 1], of "elastic-net" and "sparse-group"
     gamma : float or None, for "mcp" and "scad": constant above gamma alpha
-    groups : int array [n_features] or None, for "group": equal numbers for the
-        columns of a group; None: each column is its own group
+    groups : int array [n_features] or None, for "group" and "sparse-group":
+        equal numbers for the columns of a group; None: each column is its own
+        group
     penalty_factors : float array [n_features] or None, >= 0: factor of each
         coefficient's penalty; 0: not penalised; None: 1
     lower, upper : float or None, bounds of all coefficients, lower <= 0 <= upper
@@ -373,6 +375,22 @@ class GroupLasso(GLM):
         params.keep(self, locals())
 
     _penalty = "group"
+
+
+class SparseGroupLasso(GLM):
+    """Regression that selects groups of columns, and columns within them: any
+    loss of numbers with the penalty alpha sum_g (l1_ratio |w_g|_1 +
+    (1 - l1_ratio) root(n_g) |w_g|_2), for n_g columns in group g.
+
+    `groups` as of GroupLasso; `l1_ratio` in [0.001, 1], 1 is the Lasso."""
+
+    def __init__(self, groups=None, *, loss="squared", alpha=1.0, l1_ratio=0.5,
+                 loss_parameter=None, fit_intercept=True, standardize=False,
+                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
+        params.keep(self, locals())
+
+    _penalty = "sparse-group"
 
 
 class GLMClassifier(Classifier):

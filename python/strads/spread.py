@@ -23,7 +23,7 @@ SPREADABLE = ("Lasso", "ElasticNet", "Ridge", "LassoCV", "ElasticNetCV",
               "LogisticRegression", "LogisticRegressionCV", "LinearSVC",
               "LinearSVR", "GLM", "PoissonRegressor", "GammaRegressor",
               "TweedieRegressor", "HuberRegressor",
-              "GroupLasso", "GLMCV", "GLMClassifier",
+              "GroupLasso", "SparseGroupLasso", "GLMCV", "GLMClassifier",
               "LatentDirichletAllocation", "MatrixFactorization")
 _EPEER, _ECANCELED = 6, 8
 _INTERRUPTED = -1  # used like an error code: Ctrl-C came before there was a

@@ -19,6 +19,7 @@ def test_passes_scikit_learns_check_at_defaults(estimator, check):
     strads.LinearSVC(loss="hinge", tol=1e-10),
     strads.LinearSVC("l1"), strads.GLM(penalty="ridge"),
     strads.GLM("poisson", "elastic-net"), strads.GroupLasso(alpha=0.1),
+    strads.SparseGroupLasso(alpha=0.1),
     strads.GLMClassifier("multinomial", "ridge"),
     strads.GLMClassifier("squared-hinge", "elastic-net"),
     strads.LatentDirichletAllocation(2, max_iter=10),

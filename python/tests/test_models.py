@@ -439,6 +439,31 @@ def test_group_lasso_drops_groups_and_meets_its_optimality_conditions():
         strads.GroupLasso(groups[:3]).fit(X, y)
 
 
+def test_sparse_group_lasso_meets_its_optimality_conditions():
+    X, y = regression(cols=12)
+    groups, alpha, share = np.arange(12) % 4, 0.3, 0.6
+    ours = strads.SparseGroupLasso(groups, alpha=alpha, l1_ratio=share,
+                                   tol=1e-12).fit(X, y)
+    slope = X.T @ (y - ours.predict(X)) / len(y)
+    dropped = thinned = 0
+    for g in range(4):
+        w, q = ours.coef_[groups == g], slope[groups == g]
+        rest = np.maximum(np.abs(q) - alpha * share, 0)
+        if np.all(w == 0):
+            dropped += 1
+            assert np.linalg.norm(rest) <= \
+                alpha * (1 - share) * np.sqrt(3) * (1 + 1e-5)
+            continue
+        thinned += np.any(w == 0)
+        assert np.all(rest[w == 0] <= 1e-5)
+        assert np.allclose(rest, alpha * (1 - share) * np.sqrt(3) *
+                           np.abs(w) / np.linalg.norm(w), atol=1e-5)
+    assert 0 < dropped < 4 and thinned > 0
+    lasso = strads.Lasso(alpha, tol=1e-12).fit(X, y)
+    assert np.allclose(lasso.coef_, strads.SparseGroupLasso(
+        groups, alpha=alpha, l1_ratio=1, tol=1e-12).fit(X, y).coef_, atol=1e-6)
+
+
 def test_glm_paths_are_the_lassos_and_take_alphas():
     X, y = regression()
     right = strads.lasso_path(X, y, n_alphas=10, eps=1e-2, tol=1e-10)
