@@ -46,6 +46,23 @@ same "$(cut -f 1 out | tr '\n' ' ')" "c3 c3 c7 c7 " "users of a file"
 gives 0 mf recommend m.json --top 1 --quiet
 same "$(wc -l <out)" 193 "all users"
 
+# Given lists of items
+printf 'r3\nr5\nr9\n' >some
+gives 0 mf recommend n.json --user c7 --top 5 --allow some --quiet
+same "$(cut -f 2 out | sort | tr '\n' ' ')" "r3 r5 r9 " "allowed items"
+printf 'r5\n' >one
+gives 0 mf recommend n.json --user c7 --top 5 --allow some --forbid one --quiet
+same "$(cut -f 2 out | sort | tr '\n' ' ')" "r3 r9 " "allowed, not forbidden"
+gives 0 mf recommend n.json --user c7 --top 1 --quiet
+cut -f 2 out >one
+gives 0 mf recommend n.json --user c7 --top 400 --forbid one --quiet
+same "$(wc -l <out)" 399 "all but one"
+! cut -f 2 out | grep -qx "$(cat one)" || fail "a forbidden item"
+echo r1000 >bad
+refuses 2 'no item called "r1000"' mf recommend n.json --forbid bad
+echo 400 >bad
+refuses 2 '"400" is no item of the model' mf recommend m.json --allow bad
+
 # A header with unusual columns, and one with two candidates
 awk -F, 'NR == 1 { print "who,vote,what,score" } NR > 1 { print $1 "," $3 "," $2 ",9" }' \
     named.csv >odd.csv

@@ -259,7 +259,7 @@ static void check_multiply(const mf_equations *eq, uint32_t n)
                 matrix[i * STRIDE + j];
     for (uint32_t k = 0; k < n * STRIDE; k++)
         x[k] = draw(9, k);
-    eq->multiply(STRIDE, tiles, n, x, out);
+    eq->multiply(STRIDE, STRIDE, tiles, n, x, out);
     for (uint32_t k = 0; k < n; k++) {
         for (uint32_t j = 0; j < STRIDE; j++) {
             double sum = 0;
@@ -273,6 +273,27 @@ static void check_multiply(const mf_equations *eq, uint32_t n)
     free(tiles);
     free(x);
     free(out);
+}
+
+/* One value above the bound at each place, and none. */
+static void check_scan(const mf_equations *eq)
+{
+    enum { N = 4 * MF_SCAN };
+    float *a = floats(N), *b = floats(N);
+    for (uint32_t k = 0; k < N; k++)
+        b[k] = -INFINITY;
+    cr_assert_eq(eq->scan(0, N, a, b, -INFINITY), N);
+    for (uint32_t k = 0; k < N; k++) {
+        a[k] = 3;
+        b[k] = -1;
+        cr_assert_eq(eq->scan(0, N, a, b, 1.5F), k / MF_SCAN * MF_SCAN);
+        cr_assert_eq(eq->scan(0, N, a, b, 2), N, "equal is not above");
+        cr_assert_eq(eq->scan(MF_SCAN, N, a, b, 1.5F),
+                     k < MF_SCAN ? N : k / MF_SCAN * MF_SCAN);
+        b[k] = -INFINITY;
+    }
+    free(a);
+    free(b);
 }
 
 /* As many steps as factors solve the equations. */
@@ -322,6 +343,7 @@ static void check_gradients(const mf_equations *eq)
     for (uint32_t n = 1; n <= 17; n++)
         check_multiply(eq, n);
     check_conjugate(eq);
+    check_scan(eq);
 }
 
 static void check_all(const mf_equations *eq)

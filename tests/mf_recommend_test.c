@@ -251,6 +251,81 @@ Test(mf_recommend, a_list_has_the_highest_scores_of_unseen_items)
     strads_recommender_free(r);
 }
 
+/* Many users over more than one panel of items, with ties: the lists are those
+ * of a full sort. */
+Test(mf_recommend, lists_of_many_users_are_those_of_a_sort)
+{
+    enum { MANY = 77, WIDE = 2100, SEEN = 30, TOP = 7, HIDDEN = 40 };
+    static float user[MANY * WIDTH], item[WIDE * WIDTH];
+    static uint64_t start[MANY + 1];
+    static uint32_t seen[MANY * SEEN], found[MANY], hidden[HIDDEN];
+    static strads_scored out[MANY * (WIDE + 5)];
+    for (uint64_t k = 0; k < MANY * WIDTH; k++)
+        user[k] = draw(41, k);
+    for (uint64_t k = 0; k < WIDE * WIDTH; k++)
+        item[k] = draw(42, k);
+    for (size_t i = 5; i < WIDE; i += 5)
+        memcpy(item + i * WIDTH, item + (i - 1) * WIDTH, sizeof *item * WIDTH);
+    for (uint32_t u = 0; u < MANY; u++) {
+        uint64_t n = start[u];
+        for (uint32_t i = u % 3; i < WIDE && n < start[u] + SEEN; i += 71)
+            seen[n++] = i;
+        start[u + 1] = n;
+    }
+    for (uint32_t k = 0; k < HIDDEN; k++)
+        hidden[k] = 17 * k + 1;
+    const strads_mf_factors m = {.users = MANY,
+                                 .items = WIDE,
+                                 .rank = RANK,
+                                 .mean = 3,
+                                 .user = user,
+                                 .item = item};
+    const strads_top_users users = {.size = sizeof users,
+                                    .n = MANY,
+                                    .row = user,
+                                    .start = start,
+                                    .end = start + 1,
+                                    .seen = seen};
+    strads_recommender *r = recommender_of(&m);
+    const uint32_t tops[] = {1, TOP, WIDE + 5};
+    for (int round = 0; round < 2; round++) {
+        strads_recommender_hide(r, round ? HIDDEN : 0, hidden);
+        for (size_t t = 0; t < 3; t++) {
+            expect_ok(
+                strads_recommender_top_many(r, &users, tops[t], out, found));
+            for (uint32_t u = 0; u < MANY; u += 4) {
+                bool left_out[WIDE] = {0};
+                uint32_t listed = WIDE;
+                for (uint64_t e = start[u]; e < start[u + 1]; e++)
+                    left_out[seen[e]] = true;
+                for (uint32_t k = 0; k < HIDDEN && round; k++)
+                    left_out[hidden[k]] = true;
+                for (uint32_t i = 0; i < WIDE; i++)
+                    listed -= left_out[i];
+                const strads_scored *list = out + (size_t)u * tops[t];
+                const uint32_t n = found[u];
+                cr_assert_eq(n, listed < tops[t] ? listed : tops[t]);
+                for (uint32_t k = 0; k < n; k++) {
+                    const double score = score_of(&m, u, list[k].item);
+                    cr_assert(!left_out[list[k].item]);
+                    left_out[list[k].item] = true;
+                    cr_assert_float_eq((double)list[k].score, score, 1e-5);
+                    cr_assert(k == 0 || list[k - 1].score > list[k].score ||
+                              (list[k - 1].score == list[k].score &&
+                               list[k - 1].item < list[k].item));
+                }
+                for (uint32_t i = 0; i < WIDE; i++)
+                    cr_assert(left_out[i] ||
+                              score_of(&m, u, i) <=
+                                  (double)list[n - 1].score + 1e-5);
+            }
+        }
+    }
+    cr_expect_eq(strads_recommender_top_many(r, &users, 0, out, found),
+                 STRADS_EINVAL);
+    strads_recommender_free(r);
+}
+
 Test(mf_recommend, of_equal_scores_the_lower_number_comes_first)
 {
     strads_mf_factors m = make_model();

@@ -513,33 +513,48 @@ strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
     return STRADS_OK;
 }
 
-strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
-                            uint64_t *user)
+/* Finds one of n users or items by name or number. */
+static strads_err find_row(const strads_names *names, uint64_t base, uint64_t n,
+                           const char *what, const char *text, uint64_t *out)
 {
-    if (model->user_names) {
+    if (names) {
         uint32_t number = 0;
-        if (!strads_names_find(model->user_names, text, strlen(text),
-                               &number)) {
+        if (!strads_names_find(names, text, strlen(text), &number)) {
             return strads_fail(STRADS_EINVAL,
-                               "the model has no user called \"%s\"; give the "
-                               "ratings of new users with --fold-in",
-                               text);
+                               "the model has no %s called \"%s\"%s", what,
+                               text,
+                               strcmp(what, "user") == 0
+                                   ? "; give the ratings of new users with "
+                                     "--fold-in"
+                                   : "");
         }
-        *user = number;
+        *out = number;
         return STRADS_OK;
     }
     char *end = NULL;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
-    if (errno || end == text || *end || *text == '-' ||
-        number < model->index_base ||
-        number - model->index_base >= model->f.users) {
+    if (errno || end == text || *end || *text == '-' || number < base ||
+        number - base >= n) {
         return strads_fail(STRADS_EINVAL,
-                           "\"%s\" is no user of the model: its users are the "
+                           "\"%s\" is no %s of the model: its %ss are the "
                            "numbers from %" PRIu64 " to %" PRIu64,
-                           text, model->index_base,
-                           model->f.users + model->index_base - 1);
+                           text, what, what, base, n + base - 1);
     }
-    *user = number - model->index_base;
+    *out = number - base;
     return STRADS_OK;
+}
+
+strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
+                            uint64_t *user)
+{
+    return find_row(model->user_names, model->index_base, model->f.users,
+                    "user", text, user);
+}
+
+strads_err cli_mf_find_item(const cli_mf_model *model, const char *text,
+                            uint64_t *item)
+{
+    return find_row(model->item_names, model->index_base, model->f.items,
+                    "item", text, item);
 }

@@ -74,5 +74,8 @@ strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
 /* Finds a user by name or number. STRADS_EINVAL: no such user. */
 strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
                             uint64_t *user);
+/* The same for items. */
+strads_err cli_mf_find_item(const cli_mf_model *model, const char *text,
+                            uint64_t *item);
 
 #endif

@@ -326,7 +326,7 @@ static const cli_verb evaluate_verb = {
  * new users that are folded in from their ratings. */
 typedef struct recommendation {
     cli_use use;
-    const char *user, *users, *exclude, *fold_in;
+    const char *user, *users, *exclude, *fold_in, *allow, *forbid;
     uint32_t top;
     cli_mf_model model;
     strads_data *seen;         /* --exclude; NULL: none */
@@ -334,8 +334,12 @@ typedef struct recommendation {
     strads_names *list;        /* --users; NULL: not given */
     uint64_t *chosen, n_users; /* [n_users]; NULL: all of them */
     strads_recommender *recommender;
-    float *row; /* factors of a folded-in user */
-    strads_scored *scored;
+    /* Users whose lists are computed together, up to `batch`. */
+    uint32_t batch, n;
+    uint64_t *user_at, *start, *end; /* [batch] number, and its seen items */
+    float *row;                      /* [batch x (1 + rank)] */
+    uint32_t *found;                 /* [batch] */
+    strads_scored *scored;           /* [batch x top] */
     cli_table table;
     FILE *out;
 } recommendation;
@@ -349,6 +353,10 @@ static const strads_option recommend_table[] = {
             1e6),
     CLI_TEXT(recommendation, exclude, "exclude", "RATINGS",
              "leave out items that a user rated there (default: none)"),
+    CLI_TEXT(recommendation, allow, "allow", "FILE",
+             "only these items, one a line (default: all)"),
+    CLI_TEXT(recommendation, forbid, "forbid", "FILE",
+             "none of these items, one a line (default: none)"),
     CLI_TEXT(recommendation, fold_in, "fold-in", "RATINGS",
              "for the new users of that file, without items that they rated"),
     {.name = NULL},
@@ -360,7 +368,8 @@ typedef struct id_source {
 } id_source;
 
 /* JSON has one line for each user. */
-static void put_json_user(const recommendation *r, const char *user, uint32_t n)
+static void put_json_user(const recommendation *r, const char *user,
+                          const strads_scored *list, uint32_t n)
 {
     char buffer[CLI_NAME_SIZE];
     cli_json j = cli_json_begin(r->out);
@@ -369,9 +378,9 @@ static void put_json_user(const recommendation *r, const char *user, uint32_t n)
     for (uint32_t k = 0; k < n; k++) {
         cli_json_open(&j, NULL, '{');
         cli_json_string(&j, "item",
-                        cli_name(r->model.item_names, r->scored[k].item,
+                        cli_name(r->model.item_names, list[k].item,
                                  r->model.index_base, buffer));
-        cli_json_number(&j, "score", (double)r->scored[k].score);
+        cli_json_number(&j, "score", (double)list[k].score);
         cli_json_close(&j, '}');
     }
     cli_json_close(&j, ']');
@@ -379,44 +388,72 @@ static void put_json_user(const recommendation *r, const char *user, uint32_t n)
 }
 
 /* text: user item score; csv: user,rank,item,score. */
-static void put_lines(recommendation *r, const char *user, uint32_t n)
+static void put_lines(recommendation *r, const char *user,
+                      const strads_scored *list, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
         cli_table_text(&r->table, user);
         if (r->table.n == 4)
             cli_table_count(&r->table, k + 1);
-        cli_table_id(&r->table, r->model.item_names, r->scored[k].item,
+        cli_table_id(&r->table, r->model.item_names, list[k].item,
                      r->model.index_base);
-        cli_table_number(&r->table, (double)r->scored[k].score);
+        cli_table_number(&r->table, (double)list[k].score);
     }
 }
 
-static void put_user(recommendation *r, const id_source *ids, uint64_t user,
-                     const float *row, const strads_data *seen)
+/* Computes and writes the lists of the users so far. */
+static strads_err put_batch(recommendation *r, const id_source *ids,
+                            const strads_data *seen)
 {
-    char buffer[CLI_NAME_SIZE];
-    const strads_sparse *x =
-        seen ? &strads_data_share(seen, 0)->by_row : &(strads_sparse){0};
-    const bool known = user < x->lines;
-    const uint64_t from = known ? x->start[user] : 0;
-    const uint64_t to = known ? x->start[user + 1] : 0;
-    uint32_t n = strads_recommender_top(r->recommender, row, to - from,
-                                        known ? x->index + from : NULL, r->top,
-                                        r->scored);
-    const char *name = cli_name(ids->users, user, ids->base, buffer);
-    if (r->table.format == CLI_FORMAT_JSON)
-        put_json_user(r, name, n);
-    else
-        put_lines(r, name, n);
+    const strads_top_users users = {
+        .size = sizeof users,
+        .n = r->n,
+        .row = r->row,
+        .start = seen ? r->start : NULL,
+        .end = r->end,
+        .seen = seen ? strads_data_share(seen, 0)->by_row.index : NULL};
+    CLI_TRY(strads_recommender_top_many(r->recommender, &users, r->top,
+                                        r->scored, r->found));
+    for (uint32_t k = 0; k < r->n; k++) {
+        char buffer[CLI_NAME_SIZE];
+        const strads_scored *list = r->scored + (size_t)k * r->top;
+        const char *name =
+            cli_name(ids->users, r->user_at[k], ids->base, buffer);
+        if (r->table.format == CLI_FORMAT_JSON)
+            put_json_user(r, name, list, r->found[k]);
+        else
+            put_lines(r, name, list, r->found[k]);
+    }
+    r->n = 0;
+    return STRADS_OK;
+}
+
+/* The row of the next user of the batch. */
+static float *add_user(recommendation *r, uint64_t user,
+                       const strads_data *seen)
+{
+    const strads_sparse *x = seen ? &strads_data_share(seen, 0)->by_row : NULL;
+    const bool known = x && user < x->lines;
+    r->user_at[r->n] = user;
+    r->start[r->n] = known ? x->start[user] : 0;
+    r->end[r->n] = known ? x->start[user + 1] : 0;
+    return r->row + (size_t)r->n++ * (r->model.f.rank + 1);
 }
 
 /* ---- users ------------------------------------------------------------- */
 
-static void put_known(recommendation *r, uint64_t user)
+static strads_err put_known(recommendation *r)
 {
     const id_source ids = {r->model.user_names, r->model.index_base};
-    put_user(r, &ids, user, r->model.f.user + user * (r->model.f.rank + 1),
-             r->seen);
+    const size_t width = r->model.f.rank + 1;
+    for (uint64_t k = 0; k < r->n_users; k++) {
+        const uint64_t user = r->chosen ? r->chosen[k] : k;
+        memcpy(add_user(r, user, r->seen), r->model.f.user + user * width,
+               sizeof(float) * width);
+        if (r->n == r->batch || k + 1 == r->n_users)
+            CLI_TRY(put_batch(r, &ids, r->seen));
+    }
+    return STRADS_OK;
 }
 
 static strads_err put_folded(recommendation *r)
@@ -424,18 +461,18 @@ static strads_err put_folded(recommendation *r)
     const strads_sparse *x = &strads_data_share(r->folded, 0)->by_row;
     const id_source ids = {strads_data_row_names(r->folded),
                            strads_data_index_base(r->folded)};
-    strads_err err = STRADS_OK;
-    for (uint64_t u = 0; u < x->lines && !err; u++) {
+    for (uint64_t u = 0; u < x->lines; u++) {
         const uint64_t from = x->start[u];
         const uint32_t n = (uint32_t)(x->start[u + 1] - from);
-        if (n == 0)
-            continue; /* no user has this number */
-        err = strads_recommender_fold(r->recommender, n, x->index + from,
-                                      x->f32 + from, r->row);
-        if (!err)
-            put_user(r, &ids, u, r->row, r->folded);
+        if (n > 0) { /* else no user has this number */
+            CLI_TRY(strads_recommender_fold(r->recommender, n, x->index + from,
+                                            x->f32 + from,
+                                            add_user(r, u, r->folded)));
+        }
+        if (r->n == r->batch || (u + 1 == x->lines && r->n > 0))
+            CLI_TRY(put_batch(r, &ids, r->folded));
     }
-    return err;
+    return STRADS_OK;
 }
 
 static strads_err put_recommendations(void *state, FILE *out)
@@ -452,11 +489,7 @@ static strads_err put_recommendations(void *state, FILE *out)
                            .n = text ? 3 : 4,
                            .gap = "\t"};
     (void)cli_table_begin(&r->table, &r->use.out, out);
-    if (r->folded)
-        return put_folded(r);
-    for (uint64_t k = 0; k < r->n_users; k++)
-        put_known(r, r->chosen ? r->chosen[k] : k);
-    return STRADS_OK;
+    return r->folded ? put_folded(r) : put_known(r);
 }
 
 /* ---- input ------------------------------------------------------------- */
@@ -500,6 +533,61 @@ static strads_err check_mf_options(const recommendation *o)
     return STRADS_OK;
 }
 
+/* Sets left_out of the items of a file to `value`. */
+static strads_err mark_items(const cli_mf_model *model, const char *path,
+                             bool value, bool *left_out)
+{
+    strads_names *list = NULL;
+    CLI_TRY(strads_names_read(path, &list));
+    strads_err err = STRADS_OK;
+    for (uint32_t k = 0; k < strads_names_count(list) && !err; k++) {
+        uint64_t item = 0;
+        err = cli_mf_find_item(model, strads_names_at(list, k), &item);
+        if (!err)
+            left_out[item] = value;
+    }
+    strads_names_free(list);
+    return err;
+}
+
+/* Applies --allow and --forbid. */
+static strads_err hide_items(recommendation *r)
+{
+    const uint64_t items = r->model.f.items;
+    bool *left_out;
+    uint32_t *hidden, n = 0;
+    if (!r->allow && !r->forbid)
+        return STRADS_OK;
+    CLI_TRY(cli_reserve(items, sizeof *left_out, "the items", &left_out));
+    CLI_TRY(cli_reserve(items, sizeof *hidden, "the items", &hidden));
+    for (uint64_t i = 0; i < items; i++)
+        left_out[i] = r->allow != NULL;
+    if (r->allow)
+        CLI_TRY(mark_items(&r->model, r->allow, false, left_out));
+    if (r->forbid)
+        CLI_TRY(mark_items(&r->model, r->forbid, true, left_out));
+    for (uint32_t i = 0; i < items; i++)
+        if (left_out[i])
+            hidden[n++] = i;
+    strads_recommender_hide(r->recommender, n, hidden);
+    return STRADS_OK;
+}
+
+static strads_err reserve_batch(recommendation *r)
+{
+    enum { BATCH = 64, SCORED = 1 << 20 };
+    const uint32_t most = SCORED / r->top;
+    r->batch = most > BATCH ? BATCH : most > 0 ? most : 1;
+    const size_t n = r->batch;
+    CLI_TRY(cli_reserve(n, sizeof *r->user_at, "the users", &r->user_at));
+    CLI_TRY(cli_reserve(n, sizeof *r->start, "the users", &r->start));
+    CLI_TRY(cli_reserve(n, sizeof *r->end, "the users", &r->end));
+    CLI_TRY(cli_reserve(n, sizeof *r->found, "the users", &r->found));
+    CLI_TRY(cli_reserve(n * (r->model.f.rank + 1), sizeof *r->row, "the users",
+                        &r->row));
+    return cli_reserve(n * r->top, sizeof *r->scored, "the items", &r->scored);
+}
+
 static strads_err recommend(void *state, const char *const *path)
 {
     recommendation *r = state;
@@ -517,10 +605,8 @@ static strads_err recommend(void *state, const char *const *path)
     CLI_TRY(strads_recommender_new(&r->model.f, &r->recommender));
     if (r->top > r->model.f.items)
         r->top = (uint32_t)r->model.f.items;
-    CLI_TRY(
-        cli_reserve(r->model.f.rank + 1, sizeof *r->row, "the items", &r->row));
-    return cli_reserve((size_t)r->top + 1, sizeof *r->scored, "the items",
-                       &r->scored);
+    CLI_TRY(hide_items(r));
+    return reserve_batch(r);
 }
 
 static const cli_verb recommend_verb = {

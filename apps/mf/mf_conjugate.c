@@ -46,7 +46,7 @@ static void subtract_shared(mf_conjugate *c, uint32_t n, const float *x,
 {
     const float penalty = (float)c->penalty;
 
-    c->equations->multiply(c->stride, c->tiles, n, x, c->product);
+    c->equations->multiply(c->stride, c->stride, c->tiles, n, x, c->product);
     for (size_t k = 0; k < (size_t)n * c->stride; k++)
         out[k] -= c->product[k] + penalty * x[k];
 }

@@ -127,16 +127,17 @@ static double pull(const mf_line *line, bool targets, const float *x,
 /* ---- the Gram matrix ----------------------------------------------------- */
 
 /* out = rows x one tile of columns of the matrix. */
-INLINE void multiply_tile(uint32_t width, const float *column,
+INLINE void multiply_tile(uint32_t depth, uint32_t columns,
+                          const float *tile_at,
                           const float *const row[TOGETHER], float *out)
 {
     part sum[TOGETHER][MF_TILE / PART];
 
     memset(sum, 0, sizeof(sum));
-    for (uint32_t i = 0; i < width; i++) {
+    for (uint32_t i = 0; i < depth; i++) {
 #pragma GCC unroll 4
         for (uint32_t b = 0; b < MF_TILE / PART; b++) {
-            const part g = *part_at(column + (size_t)i * MF_TILE + b * PART);
+            const part g = *part_at(tile_at + (size_t)i * MF_TILE + b * PART);
 #pragma GCC unroll 16
             for (uint32_t a = 0; a < TOGETHER; a++)
                 sum[a][b] += row[a][i] * g;
@@ -144,20 +145,41 @@ INLINE void multiply_tile(uint32_t width, const float *column,
     }
     for (uint32_t a = 0; a < TOGETHER; a++)
         for (uint32_t b = 0; b < MF_TILE / PART; b++)
-            *part_in(out + (size_t)a * width + b * PART) = sum[a][b];
+            *part_in(out + (size_t)a * columns + b * PART) = sum[a][b];
 }
 
-static void multiply(uint32_t width, const float *tiles, uint32_t n,
-                     const float *x, float *out)
+static void multiply(uint32_t depth, uint32_t columns, const float *tiles,
+                     uint32_t n, const float *x, float *out)
 {
     for (uint32_t from = 0; from < n; from += TOGETHER) {
         const float *row[TOGETHER];
         for (uint32_t a = 0; a < TOGETHER; a++)
-            row[a] = x + (size_t)(from + a < n ? from + a : n - 1) * width;
-        for (uint32_t j = 0; j < width; j += MF_TILE)
-            multiply_tile(width, tiles + (size_t)j * width, row,
-                          out + (size_t)from * width + j);
+            row[a] = x + (size_t)(from + a < n ? from + a : n - 1) * depth;
+        for (uint32_t j = 0; j < columns; j += MF_TILE)
+            multiply_tile(depth, columns, tiles + (size_t)j * depth, row,
+                          out + (size_t)from * columns + j);
     }
+}
+
+static uint32_t scan(uint32_t from, uint32_t n, const float *a, const float *b,
+                     float bound)
+{
+    typedef int mask __attribute__((vector_size(4 * PART)));
+    enum { WORDS = sizeof(mask) / sizeof(uint64_t) };
+
+    for (; from < n; from += MF_SCAN) {
+        mask any = {0};
+#pragma GCC unroll 16
+        for (uint32_t k = from; k < from + MF_SCAN; k += PART)
+            any |= *part_at(a + k) + *part_at(b + k) > bound;
+        uint64_t word[WORDS], all = 0;
+        memcpy(word, &any, sizeof(any));
+        for (uint32_t k = 0; k < WORDS; k++)
+            all |= word[k];
+        if (all)
+            return from;
+    }
+    return n;
 }
 
 /* ---- a step -------------------------------------------------------------- */
@@ -193,7 +215,8 @@ static double conjugate_step(uint32_t width, float *x, float *left, float *way,
     return squares * (double)by;
 }
 
-#define MF_CONJUGATE_LOOPS \
-    .pull = pull, .multiply = multiply, .conjugate_step = conjugate_step
+#define MF_CONJUGATE_LOOPS                            \
+    .pull = pull, .multiply = multiply, .scan = scan, \
+    .conjugate_step = conjugate_step
 
 #endif

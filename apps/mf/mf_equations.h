@@ -10,7 +10,7 @@
 
 /* Floats in a vector. Widths and strides are multiples of it. All arrays of
  * floats except target and weight are aligned to MF_ALIGN bytes. */
-enum { MF_TILE = 16, MF_WIDTH_MAX = 1024 };
+enum { MF_TILE = 16, MF_WIDTH_MAX = 1024, MF_SCAN = 64 };
 
 /* The n ratings of a row; rating k is of the other side's row index[k]. */
 typedef struct mf_line {
@@ -47,11 +47,16 @@ typedef struct mf_equations {
      * `targets` is false. Returns sum t q'x. line->target is not used. */
     double (*pull)(const mf_line *line, bool targets, const float *x,
                    float *out);
-    /* out = x matrix, for n rows x [n x width]. The symmetric matrix is stored
-     * by tiles of columns, [width / MF_TILE][width][MF_TILE]. out has room for
-     * a multiple of 16 rows. */
-    void (*multiply)(uint32_t width, const float *tiles, uint32_t n,
-                     const float *x, float *out);
+    /* out[n x columns] = x[n x depth] matrix. The matrix [depth x columns] is
+     * stored by tiles of columns, [columns / MF_TILE][depth][MF_TILE]. out has
+     * room for a multiple of 16 rows. */
+    void (*multiply)(uint32_t depth, uint32_t columns, const float *tiles,
+                     uint32_t n, const float *x, float *out);
+    /* Returns the first k from `from` on, a multiple of MF_SCAN, so that one of
+     * the next MF_SCAN values of a + b is above the bound; n if there is none.
+     * n is a multiple of MF_SCAN. */
+    uint32_t (*scan)(uint32_t from, uint32_t n, const float *a, const float *b,
+                     float bound);
     /* One step of conjugate gradients from x with the remainder `left`, along
      * `way`; change = -A way. Returns the decrease of x'Ax - 2b'x. */
     double (*conjugate_step)(uint32_t width, float *x, float *left, float *way,

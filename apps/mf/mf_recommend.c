@@ -17,6 +17,12 @@ struct strads_recommender {
     float *gram;      /* [stride x stride]; implicit feedback only */
     float *p;         /* [stride] */
     mf_row_solver solver;
+    /* For lists of many users; NULL before the first. */
+    uint32_t padded;  /* items, up to a multiple of MF_SCAN */
+    float *tiles;     /* the items' factors, as mf_equations wants a matrix */
+    float *list_bias; /* [padded]; -infinity: not listed */
+    float *rows;      /* [USERS x stride] */
+    float *scores;    /* [GROUP x PANEL] */
 };
 
 /* ---- allocation -------------------------------------------------------- */
@@ -30,9 +36,10 @@ static bool allocate_recommender(strads_recommender *r)
     r->score = mf_floats(r->items);
     r->number = malloc(sizeof(*r->number) * r->items);
     r->p = mf_floats(r->stride);
+    r->list_bias = mf_floats(r->padded);
     if (r->model.implicit)
         r->gram = mf_floats(square);
-    return r->q && r->bias && r->score && r->number && r->p &&
+    return r->q && r->bias && r->score && r->number && r->p && r->list_bias &&
            mf_row_solver_open(&r->solver, r->stride) &&
            (r->gram || !r->model.implicit);
 }
@@ -47,6 +54,7 @@ static void take_items(strads_recommender *r, const strads_mf_factors *model)
         memcpy(r->q + (size_t)i * r->stride, model->item + i * width + 1,
                sizeof(float) * model->rank);
     }
+    strads_recommender_hide(r, 0, NULL);
     if (r->gram)
         mf_gram(&r->solver, r->q, r->items, r->stride, r->gram);
 }
@@ -55,7 +63,7 @@ strads_err strads_recommender_new(const strads_mf_factors *model,
                                   strads_recommender **out)
 {
     if (model->rank > MF_WIDTH_MAX || model->items == 0 ||
-        model->items > UINT32_MAX - 1)
+        model->items > UINT32_MAX - MF_SCAN)
         return strads_fail(STRADS_EINVAL,
                            "a model of rank %u with %llu items: nothing can be "
                            "recommended from it",
@@ -65,6 +73,7 @@ strads_err strads_recommender_new(const strads_mf_factors *model,
         r->model = *model;
         r->items = (uint32_t)model->items;
         r->stride = mf_stride(model->rank ? model->rank : 1);
+        r->padded = (r->items + MF_SCAN - 1) / MF_SCAN * MF_SCAN;
     }
     if (!r || !allocate_recommender(r)) {
         strads_recommender_free(r);
@@ -87,6 +96,10 @@ void strads_recommender_free(strads_recommender *r)
     free(r->score);
     free(r->gram);
     free(r->p);
+    free(r->tiles);
+    free(r->list_bias);
+    free(r->rows);
+    free(r->scores);
     free(r);
 }
 
@@ -264,6 +277,150 @@ uint32_t strads_recommender_top(strads_recommender *r, const float *row,
 {
     score_items(r, row);
     return top_of(r->score, r->items, n_seen, seen, top, out);
+}
+
+/* ---- many lists ---------------------------------------------------------- */
+
+/* Items are scored in panels: their factors stay in the second-level cache
+ * while the users of a chunk pass. A group's scores of a panel stay in it until
+ * they are scanned. */
+enum { GROUP = 16, USERS = 64, PANEL = 16 * MF_SCAN };
+
+void strads_recommender_hide(strads_recommender *r, uint64_t n,
+                             const uint32_t *item)
+{
+    memcpy(r->list_bias, r->bias, sizeof(*r->bias) * r->items);
+    for (uint32_t i = r->items; i < r->padded; i++)
+        r->list_bias[i] = -INFINITY;
+    for (uint64_t k = 0; k < n; k++)
+        if (item[k] < r->items)
+            r->list_bias[item[k]] = -INFINITY;
+}
+
+static bool open_tiles(strads_recommender *r)
+{
+    if (r->tiles)
+        return true;
+    r->rows = mf_floats((uint64_t)USERS * r->stride);
+    r->scores = mf_floats((uint64_t)GROUP * PANEL);
+    float *tiles = mf_large_floats((uint64_t)r->padded * r->stride);
+    if (!r->rows || !r->scores || !tiles) {
+        free(r->rows);
+        free(r->scores);
+        free(tiles);
+        r->rows = r->scores = NULL;
+        return false;
+    }
+    for (uint32_t i = 0; i < r->items; i++) {
+        float *to = tiles + (size_t)(i / MF_TILE) * MF_TILE * r->stride;
+        for (uint32_t k = 0; k < r->stride; k++)
+            to[(size_t)k * MF_TILE + i % MF_TILE] =
+                r->q[(size_t)i * r->stride + k];
+    }
+    r->tiles = tiles;
+    return true;
+}
+
+/* A user's list while it is computed: a heap as in top_of. */
+typedef struct listing {
+    uint64_t at, end; /* seen items of the panels to come */
+    float base;
+    uint32_t n, top;
+    strads_scored *out;
+} listing;
+
+static void put_listed(listing *l, strads_scored x)
+{
+    if (l->n < l->top) {
+        l->out[l->n++] = x;
+        for (uint32_t k = l->n == l->top ? l->n / 2 : 0; k-- > 0;)
+            sink(l->out, l->n, k);
+    } else {
+        l->out[0] = x;
+        sink(l->out, l->n, 0);
+    }
+}
+
+/* Takes the scores of items first .. first + n - 1. Equal scores come in the
+ * order of items, so only higher ones replace the worst of a full list. */
+static void list_panel(const strads_recommender *r, listing *l,
+                       const uint32_t *seen, uint32_t first, uint32_t n,
+                       float *score)
+{
+    const float *bias = r->list_bias + first;
+
+    for (; l->at < l->end && seen[l->at] < first + n; l->at++)
+        if (seen[l->at] >= first)
+            score[seen[l->at] - first] = -INFINITY;
+    for (uint32_t k = 0; k < n; k += MF_SCAN) {
+        float bound = l->n < l->top ? -INFINITY : l->out[0].score;
+        k = r->solver.equations->scan(k, n, score, bias, bound);
+        for (uint32_t j = k; j < n && j < k + MF_SCAN; j++) {
+            const float x = score[j] + bias[j];
+            if (!(x > bound))
+                continue;
+            put_listed(l, (strads_scored){.item = first + j, .score = x});
+            bound = l->n < l->top ? -INFINITY : l->out[0].score;
+        }
+    }
+}
+
+static void list_chunk(strads_recommender *r, const strads_top_users *u,
+                       uint32_t users, listing *list)
+{
+    for (uint32_t first = 0; first < r->padded; first += PANEL) {
+        const uint32_t left = r->padded - first;
+        const uint32_t n = left < PANEL ? left : PANEL;
+        for (uint32_t from = 0; from < users; from += GROUP) {
+            const uint32_t some = users - from < GROUP ? users - from : GROUP;
+            r->solver.equations->multiply(r->stride, n,
+                                          r->tiles + (size_t)first * r->stride,
+                                          some,
+                                          r->rows + (size_t)from * r->stride,
+                                          r->scores);
+            for (uint32_t k = 0; k < some; k++)
+                list_panel(r, &list[from + k], u->seen, first, n,
+                           r->scores + (size_t)k * n);
+        }
+    }
+}
+
+strads_err strads_recommender_top_many(strads_recommender *r,
+                                       const strads_top_users *u, uint32_t top,
+                                       strads_scored *out, uint32_t *found)
+{
+    const size_t width = (size_t)r->model.rank + 1;
+    listing list[USERS];
+
+    if (u->size != sizeof(*u) || top == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "lists of %u items, with users of %zu bytes; "
+                           "expected at least 1 item, and %zu bytes",
+                           top, u->size, sizeof(*u));
+    if (!open_tiles(r))
+        return mf_no_memory("the items' factors", 4ULL * r->padded * r->stride);
+    for (uint64_t from = 0; from < u->n; from += USERS) {
+        const uint32_t n =
+            u->n - from < USERS ? (uint32_t)(u->n - from) : USERS;
+        for (uint32_t k = 0; k < n; k++) {
+            const float *row = u->row + (from + k) * width;
+            memcpy(r->rows + (size_t)k * r->stride, row + 1,
+                   sizeof(*row) * r->model.rank);
+            list[k] = (listing){.base = (float)r->model.mean + row[0],
+                                .at = u->start ? u->start[from + k] : 0,
+                                .end = u->start ? u->end[from + k] : 0,
+                                .top = top,
+                                .out = out + (from + k) * top};
+        }
+        list_chunk(r, u, n, list);
+        for (uint32_t k = 0; k < n; k++) {
+            qsort(list[k].out, list[k].n, sizeof(*out), by_score);
+            for (uint32_t j = 0; j < list[k].n; j++)
+                list[k].out[j].score += list[k].base;
+            found[from + k] = list[k].n;
+        }
+    }
+    return STRADS_OK;
 }
 
 /* ---- ranking quality ----------------------------------------------------- */

@@ -71,6 +71,31 @@ STRADS_API uint32_t strads_recommender_top(strads_recommender *recommender,
                                            const uint32_t *seen, uint32_t top,
                                            strads_scored *out);
 
+/* Leaves n items out of all later lists of strads_recommender_top_many, in
+ * place of those of earlier calls; n 0: none. The array is copied. Items that
+ * the model lacks are ignored. */
+STRADS_API void strads_recommender_hide(strads_recommender *recommender,
+                                        uint64_t n, const uint32_t *item);
+
+/* The users of strads_recommender_top_many. */
+typedef struct strads_top_users {
+    size_t size; /* sizeof(strads_top_users) */
+    uint64_t n;
+    const float *row; /* [n x (1 + rank)] */
+    /* User u has seen seen[start[u]] .. seen[end[u] - 1], ascending. Of rows
+     * that follow each other, end = start + 1. start NULL: nothing. */
+    const uint64_t *start, *end;
+    const uint32_t *seen;
+} strads_top_users;
+
+/* Finds the lists of many users at once, by blocks of users and items:
+ * found[u] items at out + u * top, best first, as strads_recommender_top; scores
+ * may differ from its in the last bits. A user's list does not depend on the
+ * others. STRADS_EINVAL: no top, or another size. STRADS_ENOMEM. */
+STRADS_API strads_err strads_recommender_top_many(
+    strads_recommender *recommender, const strads_top_users *users,
+    uint32_t top, strads_scored *out, uint32_t *found);
+
 /* Means over the users that have relevant items in the test. Places are from 1;
  * hits are relevant items among the first `top`. */
 typedef struct strads_ranking {
