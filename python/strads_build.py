@@ -502,8 +502,18 @@ strads_err strads_recommender_new(const strads_mf_factors *,
 void strads_recommender_free(strads_recommender *);
 strads_err strads_recommender_fold(strads_recommender *, uint32_t,
                                    const uint32_t *, const float *, float *);
-uint32_t strads_recommender_top(strads_recommender *, const float *, uint64_t,
-                                const uint32_t *, uint32_t, strads_scored *);
+void strads_recommender_hide(strads_recommender *, uint64_t, const uint32_t *);
+typedef struct strads_top_users {
+    size_t size;
+    uint64_t n;
+    const float *row;
+    const uint64_t *start, *end;
+    const uint32_t *seen;
+    ...;
+} strads_top_users;
+strads_err strads_recommender_top_many(strads_recommender *,
+                                       const strads_top_users *, uint32_t,
+                                       strads_scored *, uint32_t *);
 
 /* machines */
 typedef struct strads_fm_options {

@@ -63,6 +63,38 @@ refuses 2 'no item called "r1000"' mf recommend n.json --forbid bad
 echo 400 >bad
 refuses 2 '"400" is no item of the model' mf recommend m.json --allow bad
 
+# Similar items: the largest cosines of the factors that `mf show` writes
+gives 0 mf show n.json --of items --output items.csv
+for side in items users; do
+    gives 0 mf show n.json --of $side --output rows.csv
+    first=$(sed -n 2p rows.csv | cut -d , -f 1)
+    awk -F, -v of="$first" 'NR == 1 { next }
+        { for (k = 3; k <= NF; k++) { x[NR, k] = $k; n[NR] += $k * $k } name[NR] = $1 }
+        END { for (i = 2; i <= NR; i++) if (name[i] == of) me = i
+            for (i = 2; i <= NR; i++) { d = 0
+                for (k = 3; k <= NF; k++) d += x[i, k] * x[me, k]
+                if (i != me && n[i] > 0)
+                    printf "%.7f\t%s\n", d / sqrt(n[i] * n[me]), name[i] } }' rows.csv |
+        sort -k1,1gr | head -n 4 | cut -f 2 >wanted
+    gives 0 mf similar n.json --of $side --id "$first" --top 4
+    same "$(cut -f 2 out)" "$(cat wanted)" "similar $side"
+    gives 0 mf similar n.json --of $side --top 2 --format csv
+    same "$(head -n 1 out)" "${side%s},similar,cosine" "the header"
+    same "$(sed -n 2,3p out | cut -d , -f 2)" "$(head -n 2 wanted)" "of all $side"
+done
+refuses 2 "one of --id" mf similar n.json --id r3 --ids some
+refuses 2 'no item called "c7"' mf similar n.json --id c7
+
+# Vectors: an item's factors and bias, a user's factors and 1
+gives 0 mf export n.json --ann vectors
+same "$(wc -c <vectors/items.npy)" "$((128 + 400 * 9 * 4))" "bytes of items"
+same "$(cat vectors/items.txt)" "$(sed 1d items.csv | cut -d , -f 1)" "ids of items"
+same "$(wc -l <vectors/users.txt)" 193 "ids of users"
+near "$(od -An -tf4 -j 128 -N 36 -w36 vectors/items.npy | awk '{ print $9 }')" \
+    "$(sed -n 2p items.csv | cut -d , -f 2)" 1e-5 "a bias"
+near "$(od -An -tf4 -j 128 -N 36 -w36 vectors/users.npy | awk '{ print $9 }')" 1 0 "a 1"
+refuses 2 "needs --ann DIR" mf export n.json
+
 # A header with unusual columns, and one with two candidates
 awk -F, 'NR == 1 { print "who,vote,what,score" } NR > 1 { print $1 "," $3 "," $2 ",9" }' \
     named.csv >odd.csv
@@ -128,6 +160,8 @@ refuses 2 "no user called" mf recommend n.json --user c193
 printf '1\nx\n' >users
 refuses 2 '"x" is no user' mf recommend m.json --users users
 refuses 2 "top" mf recommend m.json --top 0
+gives 0 mf train votes.train --rank 0 --tune 0 --model biases.json --quiet
+refuses 2 "has biases alone" mf similar biases.json
 refuses 2 "have names" mf recommend m.json --fold-in new.csv --quiet
 refuses 2 "cannot be read" mf recommend nowhere.json
 printf '0 0 1\n0 1 nan\n' >nan.txt

@@ -75,6 +75,8 @@ static const struct example {
     {"mf predict", "strads mf predict votes.json " VOTES},
     {"mf evaluate", "strads mf evaluate votes.json " VOTES},
     {"mf recommend", "strads mf recommend votes.json --user 0 --top 5"},
+    {"mf similar", "strads mf similar votes.json --id 5 --top 3"},
+    {"mf export", "strads mf export votes.json --ann vectors"},
     {"mf show", "strads mf show votes.json --of users"},
     {"fm train", "strads fm train " YEAR "train.svm --model fm.json"},
     {"fm predict", "strads fm predict fm.json " YEAR "test.svm"},

@@ -45,6 +45,9 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
 double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
                             uint64_t item);
 
+/* command_mf_vectors.c */
+extern const cli_verb cli_mf_similar_verb, cli_mf_export_verb;
+
 /* ---- ratings for a model ------------------------------------------------- */
 
 /* Sets the column names of ratings to read, if given, instead of those that the

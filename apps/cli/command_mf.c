@@ -703,6 +703,18 @@ const cli_command cli_mf_commands[] = {
      .about = "Writes the items of highest predicted rating for each user, "
               "best first: `user item score`, tabs between.",
      .verb = &recommend_verb},
+    {.name = "mf similar",
+     .args = "MODEL",
+     .summary = "list the items or users of the most similar factors",
+     .about = "Writes the items, or users, with the largest cosine of their "
+              "factors: `item similar cosine`, tabs between.",
+     .verb = &cli_mf_similar_verb},
+    {.name = "mf export",
+     .args = "MODEL",
+     .summary = "write its vectors for an index of nearest neighbours",
+     .about = "Writes the vectors of users and items as npy arrays, and their "
+              "ids, for an index by inner product, as FAISS and hnswlib have.",
+     .verb = &cli_mf_export_verb},
     {.name = "mf show",
      .args = "MODEL",
      .summary = "write its biases and factors as CSV",

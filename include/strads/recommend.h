@@ -89,9 +89,9 @@ typedef struct strads_top_users {
 } strads_top_users;
 
 /* Finds the lists of many users at once, by blocks of users and items:
- * found[u] items at out + u * top, best first, as strads_recommender_top; scores
- * may differ from its in the last bits. A user's list does not depend on the
- * others. STRADS_EINVAL: no top, or another size. STRADS_ENOMEM. */
+ * found[u] items at out + u * top, best first, as strads_recommender_top.
+ * Scores may differ from its in the last bits. A user's list does not depend on
+ * the others. STRADS_EINVAL: no top, or another size. STRADS_ENOMEM. */
 STRADS_API strads_err strads_recommender_top_many(
     strads_recommender *recommender, const strads_top_users *users,
     uint32_t top, strads_scored *out, uint32_t *found);
