@@ -346,31 +346,108 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
                              f"{asked[~known].item(0)!r}")
         return place.astype(int)
 
-    def recommend(self, user, n=10, *, seen=()):
+    def recommend(self, user=None, n=10, *, seen=()):
         """The `n` items with the highest predicted rating for a user of the
         model, without the items in `seen`: a list of (item, score), best
-        first. For a list or an array of users, a list of such lists, one per
-        user."""
+        first. For a list or an array of users, or None for all of them, a list
+        of such lists, one per user, which are computed together. `seen` may be
+        a sparse matrix [users, items] of the whole model: then each user's
+        list lacks the entries of its own row."""
         check_is_fitted(self, "item_factors_")
-        places = self._users(user)
-        left_out = np.sort(self._items(list(seen))).astype(np.uint32)
+        params.check({"n": n}, {"n": params.number(least=1, below=2**31,
+                                                   whole=True)})
         recommender = self._recommender()
-        lists = [self._top(recommender, int(u), n, left_out)
-                 for u in places]
-        return lists[0] if np.ndim(user) == 0 else lists
+        places = np.arange(len(self.user_bias_)) if user is None else \
+            self._users(user)
+        own = None
+        if sparse.issparse(seen):
+            own = self._seen(seen)
+        else:
+            hidden = self._items(list(seen)).astype(np.uint32)
+            lib.strads_recommender_hide(recommender, len(hidden),
+                                        engine.pointer(hidden, "uint32_t *"))
+        rows = np.column_stack([self.user_bias_[places],
+                                self.user_factors_[places]])
+        lists = self._lists(recommender, rows, n, places, own, self.items_)
+        return lists[0] if user is not None and np.ndim(user) == 0 else lists
 
-    def _top(self, recommender, u, n, left_out):
-        """recommend for user number u, without the items left_out."""
-        row = np.ascontiguousarray(
-            np.concatenate([[self.user_bias_[u]], self.user_factors_[u]]),
-            dtype=np.float32)
-        out = ffi.new("strads_scored[]", n)
-        count = lib.strads_recommender_top(
-            recommender, engine.pointer(row, "float *"), len(left_out),
-            engine.pointer(left_out, "uint32_t *"), n, out)
-        name = (lambda i: i) if self.items_ is None else \
-            (lambda i: self.items_[i])
-        return [(name(out[k].item), out[k].score) for k in range(count)]
+    def _seen(self, seen):
+        """A sparse matrix of seen items, with sorted rows."""
+        wanted = len(self.user_bias_), len(self.item_bias_)
+        if seen.shape != wanted:
+            raise ValueError(f"seen has shape {seen.shape}; expected {wanted}, "
+                             "a row for each user and a column for each item of "
+                             "the model")
+        seen = sparse.csr_matrix(seen)
+        if not seen.has_sorted_indices:
+            seen = seen.sorted_indices()
+        return seen
+
+    @staticmethod
+    def _lists(recommender, rows, n, places, own, names):
+        """Lists for rows [k, 1 + rank]. `own` is a CSR matrix; row places[k] has
+        the items that list k lacks."""
+        rows = np.ascontiguousarray(rows, dtype=np.float32)
+        users = ffi.new("strads_top_users *", {
+            "size": ffi.sizeof("strads_top_users"),
+            "row": engine.pointer(rows, "float *")})
+        if own is not None:
+            start = np.ascontiguousarray(own.indptr[places], dtype=np.uint64)
+            end = np.ascontiguousarray(own.indptr[places + 1], dtype=np.uint64)
+            item = np.ascontiguousarray(own.indices, dtype=np.uint32)
+            users.start = engine.pointer(start, "uint64_t *")
+            users.end = engine.pointer(end, "uint64_t *")
+            users.seen = engine.pointer(item, "uint32_t *")
+        users.n = len(rows)
+        place = np.zeros((len(rows), n), dtype=[("item", np.uint32),
+                                                ("score", np.float32)])
+        found = np.zeros(len(rows), dtype=np.uint32)
+        engine.call(lib.strads_recommender_top_many, recommender, users, n,
+                    engine.pointer(place, "strads_scored *"),
+                    engine.pointer(found, "uint32_t *"))
+        item = place["item"].astype(np.int64)
+        item = item if names is None else np.asarray(names)[item]
+        return [list(zip(item[k, :m].tolist(), place["score"][k, :m].tolist()))
+                for k, m in enumerate(found)]
+
+    def similar_items(self, item=None, n=10):
+        """The `n` items with the largest cosine of their factors to that of an
+        item: a list of (item, cosine), best first. For a list of items, or None
+        for all of them, a list of such lists. Items without factors are left
+        out."""
+        check_is_fitted(self, "item_factors_")
+        return self._similar(item, n, self.item_factors_, self.items_,
+                             self._items)
+
+    def similar_users(self, user=None, n=10):
+        """The same for users."""
+        check_is_fitted(self, "item_factors_")
+        return self._similar(user, n, self.user_factors_, self.users_,
+                             self._users)
+
+    def _similar(self, asked, n, factors, names, find):
+        self._check_state()
+        params.check({"n": n}, {"n": params.number(least=1, below=2**31,
+                                                   whole=True)})
+        if factors.shape[1] == 0:
+            raise ValueError("the model has biases alone: similarity needs "
+                             "factors, fit with a rank of at least 1")
+        places = np.arange(len(factors)) if asked is None else find(asked)
+        length = np.linalg.norm(factors.astype(np.float64), axis=1)
+        rows = np.zeros((len(factors), 1 + factors.shape[1]), dtype=np.float32)
+        rows[:, 1:] = factors / np.where(length > 0, length, 1)[:, None]
+        vectors = ffi.new("strads_mf_factors *", {
+            "items": len(rows), "rank": factors.shape[1],
+            "item": engine.pointer(rows, "float *")})
+        out = ffi.new("strads_recommender **")
+        engine.call(lib.strads_recommender_new, vectors, out)
+        recommender = ffi.gc(out[0], lib.strads_recommender_free)
+        empty = np.flatnonzero(length == 0).astype(np.uint32)
+        lib.strads_recommender_hide(recommender, len(empty),
+                                    engine.pointer(empty, "uint32_t *"))
+        lists = self._lists(recommender, rows[places], min(n, len(rows)), places,
+                            sparse.eye(len(rows), format="csr"), names)
+        return lists[0] if asked is not None and np.ndim(asked) == 0 else lists
 
     def save(self, path):
         """Writes the model, atomically; `load` reads it."""

@@ -142,6 +142,37 @@ def test_topics_that_were_planted_are_found():
     assert model.perplexity(X) < 15  # about 30 without topics, 10 within one
 
 
+def test_many_lists_and_similar_rows_agree_with_numpy():
+    draws = np.random.default_rng(8)
+    X = sparse.random(90, 70, 0.3, "csr", random_state=8,
+                      data_rvs=lambda n: draws.integers(1, 9, n))
+    for options in {"cg_steps": 3}, {"loss": "warp"}:
+        model = strads.MatrixFactorization(
+            6, implicit=True, random_state=0, **options).fit(X)
+        scores = model.user_factors_ @ model.item_factors_.T + \
+            model.item_bias_
+        lists = model.recommend(n=5, seen=X)
+        assert len(lists) == 90
+        for u in range(90):
+            free = np.where(X[u].toarray()[0] > 0, -np.inf, scores[u])
+            assert [i for i, _ in lists[u]] == list(np.argsort(-free)[:5])
+        assert model.recommend([7, 3], 5, seen=X) == [lists[7], lists[3]]
+        for rows, similar in ((model.item_factors_, model.similar_items),
+                              (model.user_factors_, model.similar_users)):
+            unit = rows / np.linalg.norm(rows, axis=1)[:, None]
+            cosine = unit @ unit.T
+            np.fill_diagonal(cosine, -np.inf)
+            every = similar(n=4)
+            for k in range(len(rows)):
+                assert [i for i, _ in every[k]] == \
+                    list(np.argsort(-cosine[k])[:4])
+            assert similar(2, 4) == every[2]
+    with pytest.raises(ValueError, match="expected \\(90, 70\\)"):
+        model.recommend(seen=X.T)
+    with pytest.raises(ValueError, match="has no effect on loss bpr"):
+        strads.MatrixFactorization(6, loss="bpr", alpha=2).fit(X)
+
+
 def test_factors_recommend_by_name_and_fold_in():
     pandas = pytest.importorskip("pandas")
     draws = np.random.default_rng(4)
