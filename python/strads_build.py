@@ -55,6 +55,7 @@ typedef struct strads_data_options {
     const strads_names *stop_words;
     const char *stop_language;
     bool trim_words;
+    const strads_names *phrases;
     ...;
 } strads_data_options;
 typedef struct strads_range { uint64_t begin, end; } strads_range;
@@ -407,6 +408,7 @@ typedef struct strads_lda_model {
     uint32_t *topic, *count;
     strads_names *names;
     uint32_t samples;
+    strads_names *phrases;
     ...;
 } strads_lda_model;
 typedef struct strads_lda_ending {

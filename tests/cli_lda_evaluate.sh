@@ -136,3 +136,22 @@ printf '2 0:1\n' >bad.topics
 gives 2 lda evaluate good.json test.txt $few --assignments bad.topics
 says err "bad.topics: line 1: found"
 finish
+
+# Coherence in windows of a reference text: one that has the topics' own words
+# together is more coherent than one that has them apart.
+gives 0 lda topics good.json --words 10
+cut -c14- out >together.txt
+tr ' ' '\n' <together.txt | grep . >apart.txt
+gives 0 lda evaluate good.json test.txt $few --reference together.txt
+says out "reference      NPMI" "ref.C_V"
+gives 0 lda evaluate good.json test.txt $few --reference together.txt \
+    --format json
+same "$(value reference documents)" 10 "documents of the reference"
+same "$(grep -c '"reference_c_v": [-0-9]' out)" 10 "topics with C_V"
+together=$(value reference c_v)
+gives 0 lda evaluate good.json test.txt $few --reference apart.txt \
+    --format json
+awk -v a="$together" -v b="$(value reference c_v)" 'BEGIN { exit !(a > b) }' ||
+    fail "C_V: $together together, $(value reference c_v) apart"
+refuses 2 "train.txt: has counts of words, expected a text" \
+    lda evaluate good.json test.txt $few --reference train.txt

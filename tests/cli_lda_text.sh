@@ -184,3 +184,31 @@ printf 'the and\n' >stopped.txt
 refuses 2 "stopped.txt: has no words that are taken" \
     lda train stopped.txt --stop-words stop.txt --quiet
 finish
+
+# Phrases: pairs that occur together are one word, in the model and in new text.
+awk 'BEGIN { srand(1)
+    split("new mayor street city old river bridge park house tree", word, " ")
+    for (d = 0; d < 200; d++) {
+        line = ""
+        for (i = 0; i < 8; i++) line = line " " word[1 + int(10 * rand())]
+        print d % 4 ? line : line " New York." } }' >places.txt
+gives 0 lda train places.txt --topics 2 --sweeps 2 --stop-words none \
+    --phrases 50 --model places.json
+says err "1 phrases of two words are one word each"
+tr -d ' \n' <places.json >flat
+says flat '"phrases":["new_york"]' '"vocabulary":[' '"new"' '"mayor"'
+same "$(grep -o '"new_york"' flat | wc -l)" 2 "a phrase and a word"
+! grep -q '"york"' flat || fail "york is a word of its own"
+printf 'new york\nYork new\n' >visit.txt
+gives 0 lda infer places.json visit.txt
+says err "1 of 3 tokens are of words that the model does not have"
+gives 0 lda train visit.txt --from places.json --sweeps 2 --model longer.json
+tr -d ' \n' <longer.json >flat
+says flat '"phrases":["new_york"]' '"york"'
+refuses 2 "leave the option out" lda train visit.txt --from places.json \
+    --phrases 2
+refuses 2 "has counts of words, expected a text" \
+    lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --phrases 2
+gives 0 lda train places.txt --topics 2 --sweeps 2 --stop-words none \
+    --phrases 51 --model none.json
+says err "0 phrases of two words"

@@ -48,6 +48,31 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
     return STRADS_OK;
 }
 
+/* A pipe cannot be read twice. */
+static bool is_read_twice(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) != 0 || S_ISREG(info.st_mode) ||
+           S_ISDIR(info.st_mode);
+}
+
+strads_err cli_words_find_phrases(cli_words *w, const char *path,
+                                  strads_data_options *options)
+{
+    if (w->phrases == 0)
+        return STRADS_OK;
+    if (!is_read_twice(path)) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is not a plain file, and text with --phrases "
+                           "is read twice: give a file",
+                           path);
+    }
+    CLI_TRY(
+        strads_data_find_phrases(path, options, w->phrases, &w->phrase_names));
+    options->phrases = w->phrase_names;
+    return STRADS_OK;
+}
+
 void cli_words_tell(const strads_data *data, bool quiet)
 {
     const strads_word_rules rules = strads_data_word_rules(data);
@@ -138,9 +163,7 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
                            "train it on text or with --vocab",
                            path);
     }
-    struct stat info;
-    if (!w->vocab_names && stat(path, &info) == 0 && !S_ISREG(info.st_mode) &&
-        !S_ISDIR(info.st_mode)) {
+    if (!w->vocab_names && !is_read_twice(path)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: is not a plain file, and text with new words "
                            "is read twice: give a file, or --vocab",
@@ -183,6 +206,12 @@ strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
     if (options->kind == STRADS_KIND_DOCUMENTS)
         CLI_TRY(strads_data_find_kind(path, &options->kind));
     options->min_cols = old->words;
+    if (w->phrases > 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "--phrases: the phrases are those of the model of "
+                           "--from, leave the option out");
+    }
+    options->phrases = old->phrases;
     if (options->kind == STRADS_KIND_TEXT)
         return extend_text(w, old, path, options);
     return w->vocab_names ? check_vocab(w, old) : STRADS_OK;
@@ -206,6 +235,7 @@ static strads_err read_text(const strads_lda_model *model, const char *path,
         .kind = STRADS_KIND_TEXT,
         .values = STRADS_F32,
         .col_names = model->names,
+        .phrases = model->phrases,
         .text_column = options->column,
     };
     if (options->vocab) {

@@ -13,8 +13,9 @@
 
 typedef struct cli_words {
     const char *kind, *vocab, *stop, *column;
-    uint32_t min_df;
+    uint32_t min_df, phrases;
     double max_df;
+    strads_names *phrase_names; /* of the text or of an older model, or NULL */
     strads_names *vocab_names, *stop_names; /* set once the files are read */
     strads_names *all_names;                /* an older model's names, then new
                                              * ones */
@@ -36,6 +37,9 @@ typedef struct cli_words {
             "text: and words in more than this share (default: 0.5 of 1000 "  \
             "documents or more)",                                             \
             .rare = true, .min = 1e-9, .max = 1),                             \
+        CLI_U32(type, member.phrases, "phrases", "N",                         \
+                "text: join words that follow each other N times (none)", 0,  \
+                1e9),                                                         \
         CLI_TEXT(type, member.column, "text-column", "NAME",                  \
                  "text: a table's column with a document a row"),             \
         CLI_TEXT(type, member.vocab, "vocab", "FILE",                         \
@@ -48,6 +52,11 @@ typedef struct cli_words {
  * words of text that say little are left out by default. STRADS_EINVAL, and
  * errors of strads_names_read. */
 strads_err cli_words_use(cli_words *words, strads_data_options *options);
+
+/* Call after cli_words_use: finds the phrases of the text `path`, if they are
+ * wanted. STRADS_EINVAL, and errors of strads_data_find_phrases. */
+strads_err cli_words_find_phrases(cli_words *words, const char *path,
+                                  strads_data_options *options);
 
 /* Call after cli_words_use to train `old` further. Its words keep their numbers
  * and new words follow. For text, the words are the names of `old`, then those

@@ -309,10 +309,13 @@ const cli_verb cli_lda_show = {
 typedef struct evaluation {
     reading r;
     uint32_t particles, words;
-    const char *assignments, *labels;
+    const char *assignments, *labels, *reference;
     strads_lda_labels truth; /* of --labels */
     uint32_t *top;           /* [topics x words] */
     double *score, *umass, *npmi;
+    strads_lda_windows *windows; /* of --reference, like the next ones */
+    uint64_t reference_documents, reference_words;
+    double *window_npmi, *cv;
     strads_lda_score completion, left_to_right;
     strads_lda_joint joint;
     uint64_t labelled, right; /* documents */
@@ -331,6 +334,9 @@ static const strads_option evaluate_table[] = {
              "also their likelihood: lines `N word:topic ...` (none)"),
     CLI_TEXT(evaluation, labels, "labels", "FILE",
              "labels, one a line: also measure their prediction (none)"),
+    CLI_TEXT(evaluation, reference, "reference", "TEXT",
+             "a text or folder: also coherence NPMI and C_V in its windows "
+             "(none)"),
     {.name = NULL},
 };
 
@@ -363,6 +369,38 @@ static strads_err judge_topics(evaluation *e)
     CLI_TRY(strads_lda_top_words(e->r.model, 1, e->words, e->top, e->score));
     return strads_lda_coherence((uint32_t)topics, e->words, e->top,
                                 e->r.corpus.data, e->umass, e->npmi);
+}
+
+static strads_err add_reference(void *arg, const uint32_t *word, uint64_t n)
+{
+    evaluation *e = arg;
+    e->reference_documents++;
+    e->reference_words += n;
+    return strads_lda_windows_add(e->windows, word, n);
+}
+
+/* Coherence of the same words in windows of a text. */
+static strads_err judge_windows(evaluation *e)
+{
+    static const char what[] = "the topics' words";
+    const strads_lda_model *m = e->r.model;
+    const strads_data_options wanted = {.size = sizeof wanted,
+                                        .kind = STRADS_KIND_DOCUMENTS,
+                                        .col_names = m->names,
+                                        .phrases = m->phrases};
+    if (!m->names) {
+        return strads_fail(STRADS_EINVAL,
+                           "--reference %s: the model has no names of words: "
+                           "train it on text or with --vocab",
+                           e->reference);
+    }
+    CLI_TRY(
+        cli_reserve(m->topics, sizeof *e->window_npmi, what, &e->window_npmi));
+    CLI_TRY(cli_reserve(m->topics, sizeof *e->cv, what, &e->cv));
+    CLI_TRY(strads_lda_windows_new(m->topics, e->words, e->top, m->words,
+                                   &e->windows));
+    CLI_TRY(strads_data_read_words(e->reference, &wanted, add_reference, e));
+    return strads_lda_windows_coherence(e->windows, e->window_npmi, e->cv);
 }
 
 /* A document counts as right if the predicted label is one of its labels. F1 of
@@ -441,7 +479,7 @@ static double per_token(double log_likelihood, uint64_t tokens)
 
 /* ---- figures as a list, for programs ------------------------------------- */
 
-enum { FEW = 24, TOPIC_FIGURES = 3, NUMBER_SIZE = 12 };
+enum { FEW = 28, TOPIC_FIGURES = 5, NUMBER_SIZE = 12 };
 
 typedef struct figures {
     cli_measure *list;
@@ -490,12 +528,22 @@ static void list_figures(const evaluation *e, figures *f)
     add_figure(f, "coherence", "words", e->words);
     add_figure(f, "coherence", "umass", mean_of(e->umass, m->topics));
     add_figure(f, "coherence", "npmi", mean_of(e->npmi, m->topics));
+    if (e->reference) {
+        add_figure(f, "reference", "documents", (double)e->reference_documents);
+        add_figure(f, "reference", "words", (double)e->reference_words);
+        add_figure(f, "reference", "npmi", mean_of(e->window_npmi, m->topics));
+        add_figure(f, "reference", "c_v", mean_of(e->cv, m->topics));
+    }
     f->n_all = f->n;
     for (uint32_t k = 0; k < m->topics; k++) {
         (void)snprintf(f->number[k], NUMBER_SIZE, "%" PRIu32, k);
         add_figure(f, f->number[k], "tokens", (double)m->total[k]);
         add_figure(f, f->number[k], "umass", e->umass[k]);
         add_figure(f, f->number[k], "npmi", e->npmi[k]);
+        if (e->reference) {
+            add_figure(f, f->number[k], "reference_npmi", e->window_npmi[k]);
+            add_figure(f, f->number[k], "reference_c_v", e->cv[k]);
+        }
     }
 }
 
@@ -518,7 +566,9 @@ static void put_topics_json(const evaluation *e, const figures *f, FILE *out)
         if (k + 1 < f->n && now[1].part == now->part)
             continue;
         if (k >= f->n_all) {
-            const size_t topic = (k - f->n_all) / TOPIC_FIGURES;
+            const size_t topic =
+                (k - f->n_all) /
+                (e->reference ? TOPIC_FIGURES : TOPIC_FIGURES - 2);
             cli_json_open(&j, "words", '[');
             cli_words_put(m, e->top + topic * e->words, e->words, &j);
             cli_json_close(&j, ']');
@@ -587,16 +637,30 @@ static void put_topics_text(const evaluation *e, FILE *out)
     }
     (void)fprintf(out,
                   "coherence      UMass %s, NPMI %s: means over topics, "
-                  "top %" PRIu32 " words, documents as windows\n"
-                  "topic   share     UMass     NPMI words\n",
+                  "top %" PRIu32 " words, documents as windows\n",
                   figure(mean_of(e->umass, m->topics), 2, umass),
                   figure(mean_of(e->npmi, m->topics), 4, npmi), e->words);
+    if (e->reference) {
+        (void)
+            fprintf(out,
+                    "reference      NPMI %s (windows of 10 words), C_V %s (of "
+                    "110), in %" PRIu64 " documents with %" PRIu64 " words\n",
+                    figure(mean_of(e->window_npmi, m->topics), 4, umass),
+                    figure(mean_of(e->cv, m->topics), 4, npmi),
+                    e->reference_documents, e->reference_words);
+    }
+    (void)fprintf(out, "topic   share     UMass     NPMI%s words\n",
+                  e->reference ? "  ref.NPMI  ref.C_V" : "");
     for (uint32_t k = 0; k < m->topics; k++) {
         const uint32_t *top = e->top + (size_t)k * e->words;
         (void)fprintf(out, "%5" PRIu32 " %5.1f %% %9s %8s ", k,
                       100 * (double)m->total[k] / strads_lda_mass(m),
                       figure(e->umass[k], 2, umass),
                       figure(e->npmi[k], 4, npmi));
+        if (e->reference) {
+            (void)fprintf(out, "%9s %8s ", figure(e->window_npmi[k], 4, umass),
+                          figure(e->cv[k], 4, npmi));
+        }
         for (uint32_t i = 0; i < cli_words_found(top, e->words); i++) {
             (void)fprintf(out, "%s%s", i ? " " : "",
                           cli_word_name(m, top[i], buffer));
@@ -642,7 +706,8 @@ static strads_err evaluate_topics(void *state, const char *const *path)
         CLI_TRY(score_documents(e, false, &e->left_to_right));
     if (e->assignments)
         CLI_TRY(strads_lda_joint_of(e->r.model, e->assignments, &e->joint));
-    return judge_topics(e);
+    CLI_TRY(judge_topics(e));
+    return e->reference ? judge_windows(e) : STRADS_OK;
 }
 
 const cli_verb cli_lda_evaluate = {

@@ -135,6 +135,7 @@ static strads_err read_share(const char *url, strads_engine *engine,
     CLI_TRY(strads_engine_keep(engine, &s->wanted));
     CLI_TRY(s->read ? s->read(s->state, s->path, &s->wanted)
                     : cli_words_use(&s->words, &s->wanted));
+    CLI_TRY(cli_words_find_phrases(&s->words, s->path, &s->wanted));
     cli_cost_tell(s->quiet, s->path, &s->wanted);
     CLI_TRY(strads_data_read(s->path, &s->wanted, &s->held));
     strads_data_spend(s->held);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli_documents.h"
 #include "cli_lda.h"
@@ -70,7 +71,7 @@ static strads_err set_reading(void *state, const char *path,
     f->path = path;
     CLI_TRY(cli_words_use(&f->words, options));
     return f->old ? cli_words_extend(&f->words, f->old, path, options)
-                  : STRADS_OK;
+                  : cli_words_find_phrases(&f->words, path, options);
 }
 
 static strads_err read_word_names(void *state, const strads_data *data)
@@ -87,6 +88,11 @@ static void tell_words(const lda_files *f, const cli_trained *trained)
 {
     const uint64_t unknown = strads_data_unknown(trained->data);
     const uint64_t words = strads_data_cols(trained->data);
+    if (f->words.phrase_names) {
+        cli_say(trained->quiet,
+                "%" PRIu32 " phrases of two words are one word each",
+                strads_names_count(f->words.phrase_names));
+    }
     if (unknown > 0) {
         cli_say(trained->quiet,
                 "%" PRIu64 " tokens of words that are not in the vocabulary "
@@ -100,11 +106,28 @@ static void tell_words(const lda_files *f, const cli_trained *trained)
     }
 }
 
+/* A copy, because the data refers to the words' own. */
+static strads_err keep_phrases(lda_files *f)
+{
+    const strads_names *from = f->old ? f->old->phrases : f->words.phrase_names;
+    uint32_t number;
+    if (!from)
+        return STRADS_OK;
+    CLI_TRY(strads_names_new(&f->model->phrases));
+    for (uint32_t k = 0; k < strads_names_count(from); k++) {
+        const char *name = strads_names_at(from, k);
+        CLI_TRY(
+            strads_names_add(f->model->phrases, name, strlen(name), &number));
+    }
+    return STRADS_OK;
+}
+
 static strads_err write_lda_model(const cli_trained *trained, const char *path)
 {
     lda_files *f = trained->state;
     CLI_TRY(strads_lda_model_from_result(trained->result, &f->model));
     f->model->names = f->names;
+    CLI_TRY(keep_phrases(f));
     return strads_lda_model_write(f->model, trained->options, path);
 }
 

@@ -125,7 +125,7 @@ static int put_numbers(json_t *into, const strads_lda_model *m)
     return bad;
 }
 
-static int put_names(json_t *into, const strads_names *names)
+static int put_names(json_t *into, const char *key, const strads_names *names)
 {
     json_t *list = names ? json_array() : NULL;
     int bad = names && !list;
@@ -133,7 +133,7 @@ static int put_names(json_t *into, const strads_names *names)
     for (uint32_t w = 0; names && w < strads_names_count(names) && !bad; w++)
         bad |=
             json_array_append_new(list, json_string(strads_names_at(names, w)));
-    return names ? bad | json_object_set_new(into, "vocabulary", list) : 0;
+    return names ? bad | json_object_set_new(into, key, list) : 0;
 }
 
 static int put_classes(json_t *into, const strads_lda_model *m)
@@ -183,7 +183,8 @@ static json_t *describe_model(const strads_lda_model *m, json_t *options)
     bad |= put_numbers(all, m);
     if (m->classes)
         bad |= put_classes(all, m);
-    bad |= put_names(all, m->names);
+    bad |= put_names(all, "phrases", m->phrases);
+    bad |= put_names(all, "vocabulary", m->names);
     if (!bad)
         return all;
     json_decref(all);
@@ -258,6 +259,25 @@ static strads_err read_names(const char *path, const json_t *list,
     return err;
 }
 
+static strads_err read_phrases(const char *path, const json_t *list,
+                               strads_lda_model *m)
+{
+    if (!list)
+        return STRADS_OK;
+    if (!json_is_array(list))
+        return fail_broken(path, "\"phrases\" must be a list of names");
+    strads_err err = strads_names_new(&m->phrases);
+    for (size_t k = 0; k < json_array_size(list) && !err; k++) {
+        const json_t *name = json_array_get(list, k);
+        uint32_t number;
+        err = json_is_string(name)
+                  ? strads_names_add(m->phrases, json_string_value(name),
+                                     json_string_length(name), &number)
+                  : fail_broken(path, "\"phrases\" must be a list of names");
+    }
+    return err;
+}
+
 static strads_err read_arrays(const char *path, const json_t *alpha,
                               const json_t *total, strads_lda_model *m)
 {
@@ -281,7 +301,7 @@ static strads_err read_arrays(const char *path, const json_t *alpha,
 typedef struct head {
     json_int_t version, topics, words, documents, tokens, samples, seed;
     double beta, log_likelihood, hold_out; /* hold_out < 0: no network */
-    json_t *alpha, *total, *names;
+    json_t *alpha, *total, *names, *phrases;
     json_t *labels, *weights; /* of a classifier, or NULL */
 } head;
 
@@ -295,18 +315,18 @@ static strads_err take_head(const char *path, json_t *all, head *h)
     if (strcmp(format, "strads-lda-model") != 0)
         return fail_broken(path, "is no topic model: \"format\" is not "
                                  "\"strads-lda-model\"");
-    if (json_unpack_ex(all, &why, JSON_STRICT,
-                       "{s:s,s:I,s:I,s:I,s:I,s:I,s?I,s:F,s?F,s:o,s:o,s:o,s?o,"
-                       "s?{s:F,s:I},s?{s:o,s:o}}",
-                       "format", &format, "version", &h->version, "topics",
-                       &h->topics, "words", &h->words, "documents",
-                       &h->documents, "tokens", &h->tokens, "samples",
-                       &h->samples, "beta", &h->beta, "log-likelihood",
-                       &h->log_likelihood, "options", &options, "alpha",
-                       &h->alpha, "topic-tokens", &h->total, "vocabulary",
-                       &h->names, "network", "hold-out", &h->hold_out, "seed",
-                       &h->seed, "classifier", "labels", &h->labels, "weights",
-                       &h->weights) != 0)
+    if (json_unpack_ex(
+            all, &why, JSON_STRICT,
+            "{s:s,s:I,s:I,s:I,s:I,s:I,s?I,s:F,s?F,s:o,s:o,s:o,s?o,s?o,"
+            "s?{s:F,s:I},s?{s:o,s:o}}",
+            "format", &format, "version", &h->version, "topics", &h->topics,
+            "words", &h->words, "documents", &h->documents, "tokens",
+            &h->tokens, "samples", &h->samples, "beta", &h->beta,
+            "log-likelihood", &h->log_likelihood, "options", &options, "alpha",
+            &h->alpha, "topic-tokens", &h->total, "vocabulary", &h->names,
+            "phrases", &h->phrases, "network", "hold-out", &h->hold_out, "seed",
+            &h->seed, "classifier", "labels", &h->labels, "weights",
+            &h->weights) != 0)
         return fail_broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
@@ -467,6 +487,8 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     if (!err)
         err = read_names(path, h.names, m);
     if (!err)
+        err = read_phrases(path, h.phrases, m);
+    if (!err)
         err = read_classes(path, &h, m);
     json_decref(all);
     if (err) {
@@ -499,6 +521,7 @@ void strads_lda_model_free(strads_lda_model *m)
     free(m->topic);
     free(m->count);
     strads_names_free(m->names);
+    strads_names_free(m->phrases);
     strads_names_free(m->labels);
     free(m->weight);
     free(m);

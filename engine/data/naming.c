@@ -329,8 +329,7 @@ strads_err sti_naming_count(sti_naming *n, uint32_t word, uint64_t row)
     return STRADS_OK;
 }
 
-/* Chooses the rules that depend on the text. */
-static strads_err choose_rules(sti_naming *n)
+strads_err sti_naming_choose(sti_naming *n)
 {
     enum { LEAST_WORDS = 1000, MANY = 1000, MIN_DF = 5 };
     if (n->language != NULL && strcmp(n->language, "auto") == 0) {
@@ -366,6 +365,14 @@ static bool is_stop_word(const sti_naming *n, const char *name)
            strads_names_find(n->language_words, name, strlen(name), &number);
 }
 
+bool sti_naming_drops(const sti_naming *n, const char *name)
+{
+    uint32_t number;
+    return is_stop_word(n, name) || (n->trims && is_number(name)) ||
+           (n->stop_words != NULL &&
+            strads_names_find(n->stop_words, name, strlen(name), &number));
+}
+
 static strads_err forget_rare(sti_naming *n)
 {
     strads_names *kept = NULL;
@@ -378,7 +385,7 @@ static strads_err forget_rare(sti_naming *n)
             continue;
         const char *name = strads_names_at(n->col.own, word);
         uint32_t number;
-        if (is_stop_word(n, name) || (n->trims && is_number(name)))
+        if (sti_naming_drops(n, name))
             continue;
         err = strads_names_add(kept, name, strlen(name), &number);
     }
@@ -389,7 +396,7 @@ static strads_err forget_rare(sti_naming *n)
 
 strads_err sti_naming_end(sti_naming *n)
 {
-    strads_err err = choose_rules(n);
+    strads_err err = sti_naming_choose(n);
     if (err == STRADS_OK && n->col.adding && n->df != NULL &&
         (n->min_df > 1 || n->max_df > 0 || n->trims || n->language != NULL))
         err = forget_rare(n);

@@ -25,6 +25,7 @@ typedef struct sti_naming {
     /* Texts: words to leave out, and the least number of documents with a
      * word. */
     const strads_names *stop_words;
+    const strads_names *phrases; /* strads_data_options.phrases */
     const char *language; /* its stop words are left out, too; "auto": not
                            * known yet; NULL: none */
     strads_names *language_words;
@@ -63,6 +64,24 @@ const char *sti_language_of(const strads_names *names, const uint32_t *df);
 
 /* Counts word `word` in document `row`. STRADS_ENOMEM. */
 strads_err sti_naming_count(sti_naming *naming, uint32_t word, uint64_t row);
+
+/* Chooses the rules that depend on the text, before the pass that adds names
+ * ends. */
+strads_err sti_naming_choose(sti_naming *naming);
+
+/* Whether a word is a stop word or, with `trims`, a number. */
+bool sti_naming_drops(const sti_naming *naming, const char *name);
+
+/* Reads the run at p, which is before `end` and no line end, and returns the
+ * position behind it. *size is 0 if the run is no word. */
+const char *sti_word_next(const char *p, const char *end,
+                          char word[STI_WORD_SIZE], size_t *size);
+
+/* Joins two words; returns the size of the phrase, or 0 if it is not among
+ * `phrases`. */
+size_t sti_phrase_join(const strads_names *phrases, const char *a,
+                       size_t a_size, const char *b, size_t b_size,
+                       char out[STI_PHRASE_SIZE]);
 
 /* Ends the pass that adds names. Chooses the rules that depend on the text,
  * drops stop words and words that occur in fewer documents than min_df, or in a

@@ -86,6 +86,7 @@ static strads_err open_names(sti_reading *r)
 {
     sti_naming *n = &r->naming;
     n->stop_words = r->options.stop_words;
+    n->phrases = r->options.phrases;
     n->min_df = r->options.min_df;
     n->max_df = r->options.max_df;
     n->trims = r->options.trim_words;
@@ -263,12 +264,14 @@ static strads_err check_words(const sti_reading *r)
         (r->options.stop_words == NULL && r->options.min_df <= 1 &&
          (r->options.stop_language == NULL ||
           strcmp(r->options.stop_language, "auto") == 0) &&
-         r->options.max_df == 0 && r->options.text_column == NULL))
+         r->options.max_df == 0 && r->options.text_column == NULL &&
+         r->options.phrases == NULL))
         return STRADS_OK;
-    return strads_fail(STRADS_EINVAL,
-                       "%s: is not plain text: text_column, stop words, min_df "
-                       "and max_df are for plain text only",
-                       r->text.path);
+    return strads_fail(
+        STRADS_EINVAL,
+        "%s: is not plain text: text_column, stop words, min_df, "
+        "max_df and phrases are for plain text only",
+        r->text.path);
 }
 
 strads_err sti_reading_open(sti_reading *r, const char *path,

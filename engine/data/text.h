@@ -101,6 +101,9 @@ void sti_text_bytes_free(sti_text_bytes *bytes);
 
 enum { STI_BATCH = 512, STI_LABELS_MET = 64 };
 
+/* Bytes of the longest word, and of a phrase of two. */
+enum { STI_WORD_SIZE = 128, STI_PHRASE_SIZE = 2 * STI_WORD_SIZE + 1 };
+
 /* The largest count of a corpus: f32 is exact up to it. */
 #define STI_MOST_COUNT (UINT64_C(1) << 24)
 
@@ -180,6 +183,10 @@ struct sti_feed {
     sti_trouble trouble;
 
     uint64_t met[STI_LABELS_MET]; /* see sti_label_names_number */
+
+    char pending[STI_WORD_SIZE]; /* text with phrases: a word that may start
+                                  * one */
+    size_t pending_size;
 
     sti_value_range range; /* of the values, if the sink tracks it */
     uint64_t entry_sum;    /* a sink's running sums for this feed */

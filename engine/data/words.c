@@ -15,7 +15,7 @@
 #include "engine/data/naming.h"
 #include "engine/data/read.h"
 
-enum { LONGEST = 128 };
+enum { LONGEST = STI_WORD_SIZE };
 
 /* The word that is being read. */
 typedef struct word {
@@ -293,18 +293,30 @@ static inline const char *next_word(const char *p, const char *end, word *w,
     return size == 0 ? p + 1 : p;
 }
 
-/* ---- one document per line ----------------------------------------------- */
-
-static void end_words_row(sti_feed *f)
+const char *sti_word_next(const char *p, const char *end,
+                          char bytes[STI_WORD_SIZE], size_t *size)
 {
-    if (f->sink->row_end != NULL)
-        f->sink->row_end(f, f->row, f->row_nnz);
-    f->row++;
-    f->row_nnz = 0;
-    f->in_row = false;
-    if (f->naming->col.adding)
-        f->naming->rows = f->row;
+    word w;
+    bool found;
+    const char *after = next_word(p, end, &w, &found);
+    *size = found ? w.size : 0;
+    memcpy(bytes, w.bytes, *size);
+    return after;
 }
+
+size_t sti_phrase_join(const strads_names *phrases, const char *a,
+                       size_t a_size, const char *b, size_t b_size,
+                       char out[STI_PHRASE_SIZE])
+{
+    const size_t size = a_size + 1 + b_size;
+    uint32_t number;
+    memcpy(out, a, a_size);
+    out[a_size] = '_';
+    memcpy(out + a_size + 1, b, b_size);
+    return strads_names_find(phrases, out, size, &number) ? size : 0;
+}
+
+/* ---- one document per line ----------------------------------------------- */
 
 static void count_word(sti_feed *f, const char *bytes, size_t size)
 {
@@ -331,6 +343,45 @@ static void count_word(sti_feed *f, const char *bytes, size_t size)
         __atomic_fetch_add(&naming->unknown, 1, __ATOMIC_RELAXED);
 }
 
+/* Counts the word that may have started a phrase. */
+static void end_phrase(sti_feed *f)
+{
+    if (f->pending_size > 0)
+        count_word(f, f->pending, f->pending_size);
+    f->pending_size = 0;
+}
+
+/* Counts a word as part of a phrase, or keeps it until the next one. */
+static void count_phrase(sti_feed *f, const char *bytes, size_t size)
+{
+    char phrase[STI_PHRASE_SIZE];
+    const size_t joined =
+        f->pending_size > 0
+            ? sti_phrase_join(f->naming->phrases, f->pending, f->pending_size,
+                              bytes, size, phrase)
+            : 0;
+    if (joined > 0) {
+        count_word(f, phrase, joined);
+        f->pending_size = 0;
+        return;
+    }
+    end_phrase(f);
+    memcpy(f->pending, bytes, size);
+    f->pending_size = size;
+}
+
+static void end_words_row(sti_feed *f)
+{
+    end_phrase(f);
+    if (f->sink->row_end != NULL)
+        f->sink->row_end(f, f->row, f->row_nnz);
+    f->row++;
+    f->row_nnz = 0;
+    f->in_row = false;
+    if (f->naming->col.adding)
+        f->naming->rows = f->row;
+}
+
 static void parse_words(sti_feed *f, const char *p, const char *end)
 {
     word w;
@@ -343,7 +394,9 @@ static void parse_words(sti_feed *f, const char *p, const char *end)
         }
         f->in_row = true;
         p = next_word(p, end, &w, &found);
-        if (found)
+        if (found && f->naming->phrases != NULL)
+            count_phrase(f, w.bytes, w.size);
+        else if (found)
             count_word(f, w.bytes, w.size);
     }
 }

@@ -280,6 +280,9 @@ typedef struct strads_data_options {
     bool trim_words; /* text without col_names: drop numbers; a min_df of 0 is
                       the smaller of 5 and documents / 1000, and a max_df of 0
                       is 0.5 if there are 1,000 documents */
+    const strads_names *phrases; /* text: two words in a row become the word
+                      `first_second` if it is one of these; from left to right,
+                      each word once. NULL: none */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 10000
@@ -467,6 +470,33 @@ STRADS_API const strads_share *strads_data_share(const strads_data *data,
  * strads_data_read. Blocks. Any thread. */
 STRADS_API strads_err strads_data_find_kind(const char *path,
                                             strads_kind *found);
+
+/* Reads a text, a folder or a table's column document by document, in the
+ * calling thread, and passes the words of each in order: word[i] is the number
+ * of a name of options->col_names, or UINT32_MAX for another word. Also uses
+ * phrases, text_column, kind and memory_limit. The first error of `take` ends
+ * the reading and is returned. STRADS_EINVAL: no col_names. STRADS_EFORMAT: the
+ * file has counts; otherwise as strads_data_read. */
+typedef strads_err strads_take_words(void *arg, const uint32_t *word,
+                                     uint64_t n);
+STRADS_API strads_err strads_data_read_words(const char *path,
+                                             const strads_data_options *options,
+                                             strads_take_words *take,
+                                             void *arg);
+
+/* Finds phrases of a text: pairs of words a, b that follow each other at least
+ * `least` times, are neither stop words (stop_words, stop_language) nor numbers
+ * (trim_words), and have a normalised pointwise mutual information
+ *
+ *     log (p_ab / (p_a p_b)) / -log p_ab
+ *
+ * of STRADS_PHRASE_NPMI or more, with p the share of all words (Bouma 2009).
+ * The caller frees *out, names `a_b`. STRADS_EINVAL: `least` is 0. Otherwise as
+ * strads_data_read_words. */
+#define STRADS_PHRASE_NPMI 0.5
+STRADS_API strads_err
+strads_data_find_phrases(const char *path, const strads_data_options *options,
+                         uint32_t least, strads_names **out);
 
 /* Sets the weights of rows, from 0 up, for programs that use them (lasso, glm,
  * logistic, svm, their paths and cross-validations) if their options have no

@@ -107,8 +107,10 @@ typedef struct strads_lda_model {
      * share of tokens in the score of each class; otherwise 0, NULL, NULL. */
     uint32_t classes;
     strads_names *labels;
-    double *weight;   /* [classes x K] */
-    uint32_t samples; /* sweeps that count and total are sums of; 0: 1 */
+    double *weight;        /* [classes x K] */
+    uint32_t samples;      /* sweeps that count and total are sums of; 0: 1 */
+    strads_names *phrases; /* pairs of words that were one word of the text
+                              (strads_data_options); or NULL */
 } strads_lda_model;
 
 /* The prior of a word in units of the model's counts: phi_kw is (count + this)
@@ -284,6 +286,34 @@ STRADS_API strads_err strads_lda_coherence(uint32_t topics, uint32_t n,
                                            const uint32_t *word,
                                            const strads_data *data,
                                            double *umass, double *npmi);
+
+/* Counts the windows of a reference text that contain the n words of each topic
+ * (Roeder, Both and Hinneburg, WSDM 2015): windows of 10 and of 110 words that
+ * move word by word. Start, add the documents, take the coherence. One thread
+ * at a time. */
+typedef struct strads_lda_windows strads_lda_windows;
+
+/* word [topics x n] as from strads_lda_top_words, copied, of a model of `words`
+ * words. The caller frees *out. STRADS_EINVAL: no topics, n below 2, or a word
+ * that is not in the model. STRADS_ENOMEM. */
+STRADS_API strads_err strads_lda_windows_new(uint32_t topics, uint32_t n,
+                                             const uint32_t *word,
+                                             uint64_t words,
+                                             strads_lda_windows **out);
+/* Frees the counts. NULL is allowed. */
+STRADS_API void strads_lda_windows_free(strads_lda_windows *windows);
+
+/* Adds a document of n words in order, numbers of the model or larger ones for
+ * other words: a strads_take_words. STRADS_ENOMEM. */
+STRADS_API strads_err strads_lda_windows_add(strads_lda_windows *windows,
+                                             const uint32_t *word, uint64_t n);
+
+/* Computes npmi[topics], the mean NPMI of pairs in windows of 10 words
+ * (C_NPMI), and cv[topics], the mean cosine of the words' vectors of NPMI in
+ * windows of 110 and their sum (C_V). Words in no window are left out; NaN:
+ * fewer than two words remain. STRADS_ENOMEM. */
+STRADS_API strads_err strads_lda_windows_coherence(
+    const strads_lda_windows *windows, double *npmi, double *cv);
 
 typedef struct strads_lda_joint {
     uint64_t documents, tokens;
