@@ -21,6 +21,23 @@ done
 cp out first.json
 same "$(member out roles)" 6 "roles"
 
+# The number of roles by held-out links; a number that is far off is said.
+gives 0 roles train net.txt --roles auto --seed 2 --model auto.json \
+    --log auto.jsonl
+says err "chosen: " "the best of "
+roles=$(member auto.json topics)
+[ "$roles" -ge 5 ] && [ "$roles" -le 10 ] || fail "$roles roles, 6 are planted"
+says err "chosen: $roles roles"
+grep '"event": "trial"' auto.jsonl | grep '"chosen": true' >best
+same "$(member best roles)" "$roles" "roles of the best trial"
+gives 0 roles evaluate auto.json net.txt --communities groups.txt \
+    --threshold 0.25 --format json
+near "$(member out nmi)" 1 0.25 "nmi of the chosen number"
+gives 0 roles train net.txt --roles 2 --seed 2 --model two.json
+says err "4 roles predict held-out links better than 2" "--roles auto chooses"
+gives 0 roles train net.txt --roles 2 --seed 2 --model two.json --quiet
+same "$(wc -c <err)" 0 "bytes of --quiet"
+
 # Held-out links in a separate file, compressed files, figures of the same
 # size.
 awk 'NR % 10 == 0' net.txt | gzip >held.gz

@@ -25,9 +25,205 @@ static strads_err write_roles_model(const cli_trained *trained,
     return err;
 }
 
+/* ---- the number of roles ------------------------------------------------- */
+
+/* Trials of numbers of roles on the network without a tenth of its links. The
+ * numbers grow by sqrt 2 until two in a row predict those links no better. */
+enum { MOST_TRIALS = 32, TRIAL_SWEEPS = 50, LEAST_ROLES = 5 };
+static const double LEAST_GAIN = 2e-3;
+
+/* Links up to which a given number is compared with its half and double. */
+static const uint64_t CHECKED_LINKS = 100000;
+
+typedef struct trial {
+    uint32_t roles;
+    double average_precision, auc, seconds;
+} trial;
+
+typedef struct roles_training {
+    cli_use use;
+    const char *path;
+    strads_data *graph;
+    trial trial[MOST_TRIALS];
+    uint32_t trials, best;
+} roles_training;
+
+/* Set before the data is read, because `tunes` has the program's options alone.
+ */
+static bool chooses_roles;
+
+static strads_err check_roles(void *state, void *config)
+{
+    strads_lda_options *o = config;
+    (void)state;
+    chooses_roles = o->topics == 0;
+    if (chooses_roles)
+        o->topics =
+            ((const strads_lda_options *)strads_program_roles.defaults)->topics;
+    return STRADS_OK;
+}
+
+static bool tunes_roles(const void *config)
+{
+    (void)config;
+    return chooses_roles;
+}
+
+static strads_err keep_path(void *state, const char *path,
+                            strads_data_options *options)
+{
+    roles_training *t = state;
+    (void)options;
+    t->path = path;
+    return STRADS_OK;
+}
+
+/* Reads the network once more, by row and column in one part. */
+static strads_err read_for_trials(roles_training *t,
+                                  const strads_engine_options *engine)
+{
+    const strads_data_options options = {.size = sizeof options,
+                                         .kind = STRADS_KIND_GRAPH,
+                                         .layout = STRADS_LAYOUT_BOTH,
+                                         .values = STRADS_F32,
+                                         .memory_limit = engine->memory,
+                                         .threads = engine->workers};
+    return t->graph ? STRADS_OK
+                    : strads_data_read(t->path, &options, &t->graph);
+}
+
+static strads_err try_roles(roles_training *t, const strads_lda_options *config,
+                            const strads_engine_options *engine, uint32_t roles)
+{
+    const strads_engine_options one = {.size = sizeof one,
+                                       .partitions = 1,
+                                       .workers = 1,
+                                       .seed = engine->seed,
+                                       .stop = engine->stop};
+    strads_lda_options o = *config;
+    strads_result *result = NULL;
+    strads_lda_model *model = NULL;
+    strads_roles_links links;
+    const double from = cli_now();
+    o.topics = roles;
+    o.sweeps = o.sweeps < TRIAL_SWEEPS ? o.sweeps : TRIAL_SWEEPS;
+    o.hold_out = o.hold_out > 0 ? o.hold_out : 0.1;
+    strads_err err =
+        strads_run(&strads_program_roles, &o, t->graph, &one, &result);
+    if (!err)
+        err = strads_lda_model_from_result(result, &model);
+    if (!err)
+        err = strads_roles_judge(model, t->graph, NULL, engine->seed,
+                                 o.hold_out, &links);
+    strads_lda_model_free(model);
+    strads_result_free(result);
+    if (err)
+        return err;
+    t->trial[t->trials++] =
+        (trial){.roles = roles,
+                .average_precision = links.average_precision,
+                .auc = links.auc,
+                .seconds = cli_now() - from};
+    return STRADS_OK;
+}
+
+static bool is_stopped(const strads_engine_options *engine)
+{
+    return engine->stop && *engine->stop;
+}
+
+static strads_err choose_roles(roles_training *t, strads_lda_options *config,
+                               const strads_engine_options *engine, bool quiet)
+{
+    double roles = LEAST_ROLES;
+    for (uint32_t worse = 0; worse < 2 && t->trials < MOST_TRIALS &&
+                             roles <= 65535 && !is_stopped(engine);
+         roles *= sqrt(2)) {
+        CLI_TRY(try_roles(t, config, engine, (uint32_t)(roles + .5)));
+        const uint32_t now = t->trials - 1;
+        const bool better =
+            now == 0 || t->trial[now].average_precision >
+                            t->trial[t->best].average_precision + LEAST_GAIN;
+        t->best = better ? now : t->best;
+        worse = better ? 0 : worse + 1;
+    }
+    config->topics = t->trial[t->best].roles;
+    cli_say(quiet,
+            "chosen: %" PRIu32 " roles, for an average precision of %.4f of "
+            "held-out links, the best of %" PRIu32 " fits",
+            config->topics, t->trial[t->best].average_precision, t->trials);
+    return STRADS_OK;
+}
+
+/* Compares a given number with its double and its half. */
+static strads_err compare_number(roles_training *t,
+                                 const strads_lda_options *config,
+                                 const strads_engine_options *engine)
+{
+    const uint32_t given = config->topics;
+    CLI_TRY(try_roles(t, config, engine, given));
+    if (given <= 65535 / 2)
+        CLI_TRY(try_roles(t, config, engine, 2 * given));
+    if (given >= 4)
+        CLI_TRY(try_roles(t, config, engine, given / 2));
+    for (uint32_t k = 1; k < t->trials; k++) {
+        const double gain =
+            t->trial[k].average_precision - t->trial[t->best].average_precision;
+        const bool fewer = t->trial[k].roles < given;
+        if (gain > (fewer ? 1 : 2) * LEAST_GAIN)
+            t->best = k;
+    }
+    if (t->best > 0) {
+        cli_say(false,
+                "%" PRIu32 " roles predict held-out links better than %" PRIu32
+                " (average precision %.4f and %.4f): --roles auto chooses",
+                t->trial[t->best].roles, given,
+                t->trial[t->best].average_precision,
+                t->trial[0].average_precision);
+    }
+    return STRADS_OK;
+}
+
+static strads_err tune_roles(void *state, void *config, const strads_data *data,
+                             const strads_engine_options *engine, bool quiet)
+{
+    roles_training *t = state;
+    const bool small = strads_data_nnz(data) / 2 <= CHECKED_LINKS;
+    if (!chooses_roles && (quiet || !small))
+        return STRADS_OK;
+    CLI_TRY(read_for_trials(t, engine));
+    if (chooses_roles)
+        return choose_roles(t, config, engine, quiet);
+    if (compare_number(t, config, engine) == STRADS_ENOMEM)
+        return STRADS_ENOMEM;
+    return STRADS_OK; /* a network too small to hold links out is not judged */
+}
+
+static strads_err log_role_trials(void *state, cli_log *log)
+{
+    const roles_training *t = state;
+    for (uint32_t k = 0; k < t->trials; k++) {
+        const trial *x = &t->trial[k];
+        cli_json j = cli_log_line(log, "trial");
+        cli_json_count(&j, "roles", x->roles);
+        cli_json_number(&j, "average_precision", x->average_precision);
+        cli_json_number(&j, "auc", x->auc);
+        cli_json_number(&j, "seconds", x->seconds);
+        cli_json_raw(&j, "chosen", k == t->best ? "true" : "false");
+        cli_log_end_line(log, &j);
+    }
+    return STRADS_OK;
+}
+
 static const cli_train train = {
     .program = &strads_program_roles,
     .options = "Roles:",
+    .size = sizeof(roles_training),
+    .check = check_roles,
+    .read = keep_path,
+    .tunes = tunes_roles,
+    .tune = tune_roles,
+    .tell = log_role_trials,
     .write = write_roles_model,
 };
 

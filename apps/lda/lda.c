@@ -623,7 +623,8 @@ const strads_program strads_program_lda = {
 
 static const strads_option roles_option_table[] = {
     STRADS_OPTION(U32, strads_lda_options, topics, "roles", "K",
-                  "roles, 2 .. 65535 (default: 20)", .min = 2, .max = 65535),
+                  "roles, 2 .. 65535, or auto: by held-out links (default: 20)",
+                  .min = 2, .max = 65535, .choices = "auto"),
     STRADS_OPTION(F64, strads_lda_options, alpha, "alpha", "A",
                   "prior of a node's roles (default: 0.1)", .min = 1e-9,
                   .max = 1e6),

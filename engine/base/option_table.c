@@ -91,6 +91,10 @@ static strads_err set_u32(const strads_option *option, uint32_t *field,
                           const char *text)
 {
     uint64_t value = 0;
+    if (option->choices && strcmp(option->choices, text) == 0) {
+        *field = 0; /* "auto" */
+        return STRADS_OK;
+    }
     strads_err err = parse_whole(option, text, UINT32_MAX, &value);
     if (!err)
         *field = option->keeps_zero && value == 0 ? STRADS_OPTION_ZERO
