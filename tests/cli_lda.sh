@@ -112,6 +112,21 @@ awk -F, '$6 > best { best = $6; at = NR - 1 } END { print at, best }' \
     shares.csv >best
 same "$(cut -d' ' -f1 typical)" "$(cut -d' ' -f1 best)" "the typical document"
 near "$(cut -d' ' -f2 typical)" "$(cut -d' ' -f2 best)" 1e-8 "its share"
+# Shares by period: means of the documents' shares, weighted by their tokens.
+awk 'NR > 3 { n[$1] += $3 } NR == 1 { d = $1 }
+    END { for (i = 1; i <= d; i++) print n[i] + 0 }' "$corpus" >sizes
+seq "$(wc -l <sizes)" | awk '{ print 1900 + 20 * ($1 % 3) }' >periods
+gives 0 lda topics m.json --documents "$corpus" --seed 3 --time periods \
+    --format csv
+same "$(head -1 out | cut -d, -f1-4)" period,documents,tokens,topic_0 "a header"
+same "$(cut -d, -f1 out | tr '\n' ' ')" "period 1900 1920 1940 " "periods"
+paste -d, periods sizes shares.csv | awk -F, '$1 == 1920 {
+    all += $2; sum += $2 * $8 } END { print sum / all }' >share
+near "$(sed -n 3p out | cut -d, -f9)" "$(cat share)" 1e-4 "a share of a period"
+head -5 periods >few.periods
+refuses 2 "few.periods" lda topics m.json --documents "$corpus" \
+    --time few.periods
+refuses 2 "--time is of documents" lda topics m.json --time periods
 refuses 2 "--text-column is of documents: add --documents DATA" \
     lda topics m.json --text-column body
 # Topics that share their words are named.

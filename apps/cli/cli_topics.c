@@ -122,10 +122,13 @@ typedef struct top_words {
     uint32_t words;
     double relevance, frex_weight;
     bool details;
-    const char *vocab, *matrix, *pyldavis, *documents;
+    const char *vocab, *matrix, *pyldavis, *documents, *time;
     cli_corpus_options read;
     uint64_t seed;
     strads_lda_model *model;
+    strads_lda_labels periods; /* of --time */
+    double *tokens;        /* [periods x topics] of the documents of a period */
+    uint64_t *in_period;   /* [periods] documents */
     cli_corpus corpus;     /* of --documents */
     uint32_t *word, *frex; /* [topics x words] */
     double *score, *frex_score, *exclusivity;
@@ -164,6 +167,9 @@ static const strads_option documents_table[] = {
                "documents|corpus|text"),
     CLI_TEXT(top_words, read.column, "text-column", "NAME",
              "DATA is a table, and this the column with a document a row"),
+    CLI_TEXT(top_words, time, "time", "FILE",
+             "a period of each document, one a line: print the topics' shares "
+             "of the tokens of each period instead (none)"),
     STRADS_OPTION(U64, top_words, seed, "seed", "S",
                   "seed of the documents' shares (default: 0)", .min = 0),
     {.name = NULL},
@@ -251,7 +257,7 @@ static void put_similar(void *arg, uint32_t topic, uint32_t other,
 static strads_err say_all_similar(const void *state)
 {
     const top_words *t = state;
-    if (cli_format_of(&t->use.out) != CLI_FORMAT_JSON)
+    if (cli_format_of(&t->use.out) != CLI_FORMAT_JSON && !t->time)
         for (uint32_t k = 0; k < t->model->topics; k++)
             visit_similar(t, k, say_similar, NULL);
     return STRADS_OK;
@@ -277,7 +283,65 @@ static void keep_typical(top_words *t, uint32_t topic, uint64_t document,
     }
 }
 
-static strads_err find_typical(top_words *t)
+/* ---- topics over time ---------------------------------------------------- */
+
+static strads_err read_periods(top_words *t)
+{
+    static const char what[] = "the periods";
+    CLI_TRY(strads_lda_labels_read(t->time, strads_data_rows(t->corpus.data),
+                                   NULL, &t->periods));
+    const size_t n = strads_names_count(t->periods.classes);
+    CLI_TRY(
+        cli_reserve(n * t->model->topics, sizeof *t->tokens, what, &t->tokens));
+    return cli_reserve(n, sizeof *t->in_period, what, &t->in_period);
+}
+
+/* Adds the tokens of document d to its periods. */
+static void add_to_periods(top_words *t, uint64_t d,
+                           const strads_lda_words *words, const double *theta)
+{
+    const strads_lda_labels *of = &t->periods;
+    const uint32_t topics = t->model->topics;
+    double tokens = 0;
+    for (uint32_t i = 0; i < words->n; i++)
+        tokens += words->count[i];
+    for (uint64_t i = of->start[d]; i < of->start[d + 1]; i++) {
+        double *sum = t->tokens + (size_t)of->label[i] * topics;
+        t->in_period[of->label[i]]++;
+        for (uint32_t k = 0; k < topics; k++)
+            sum[k] += tokens * theta[k];
+    }
+}
+
+static strads_err put_periods(const top_words *t, FILE *out)
+{
+    const uint32_t topics = t->model->topics;
+    const cli_column columns[] = {{"period", CLI_STRING, 0},
+                                  {"documents", CLI_COUNT, 0},
+                                  {"tokens", CLI_NUMBER, 0},
+                                  {"topic", CLI_NUMBER, topics}};
+    cli_table table = {.column = columns,
+                       .n = 4,
+                       .rows = strads_names_count(t->periods.classes),
+                       .digits = 6};
+    CLI_TRY(cli_table_begin(&table, &t->use.out, out));
+    for (uint32_t p = 0; p < table.rows; p++) {
+        const double *sum = t->tokens + (size_t)p * topics;
+        double all = 0;
+        for (uint32_t k = 0; k < topics; k++)
+            all += sum[k];
+        cli_table_text(&table, strads_names_at(t->periods.classes, p));
+        cli_table_count(&table, t->in_period[p]);
+        cli_table_number(&table, round(all));
+        for (uint32_t k = 0; k < topics; k++)
+            cli_table_number(&table, all > 0 ? sum[k] / all : 0);
+    }
+    return STRADS_OK;
+}
+
+/* ---- the documents ------------------------------------------------------- */
+
+static strads_err infer_documents(top_words *t)
 {
     static const char what[] = "the documents";
     const strads_lda_draws draws = {.sweeps = 50,
@@ -293,12 +357,16 @@ static strads_err find_typical(top_words *t)
     CLI_TRY(cli_reserve(topics, sizeof *theta, what, &theta));
     CLI_TRY(cli_reserve(places, sizeof *t->typical, what, &t->typical));
     CLI_TRY(cli_reserve(places, sizeof *t->share, what, &t->share));
+    if (t->time)
+        CLI_TRY(read_periods(t));
     for (uint64_t d = 0; d < strads_data_rows(t->corpus.data); d++) {
         const strads_lda_words words =
             cli_corpus_words(&t->corpus, d, word, count);
         CLI_TRY(strads_lda_infer(t->model, &draws, &words, theta));
         for (uint32_t k = 0; k < topics && words.n > 0; k++)
             keep_typical(t, k, d, theta[k]);
+        if (t->time)
+            add_to_periods(t, d, &words, theta);
     }
     return STRADS_OK;
 }
@@ -412,6 +480,8 @@ static strads_err put_topics(void *arg, FILE *out)
                        .n = sizeof columns / sizeof *columns,
                        .digits = 9};
     const uint32_t n = t->model->topics;
+    if (t->time)
+        return put_periods(t, out);
     for (uint32_t k = 0; k < n; k++)
         table.rows += cli_words_found(t->word + (size_t)k * t->words, t->words);
     const strads_err err = cli_table_begin(&table, &t->use.out, out);
@@ -462,6 +532,7 @@ static strads_err check_documents(const top_words *t)
 {
     const char *given = t->read.kind     ? "--kind"
                         : t->read.column ? "--text-column"
+                        : t->time        ? "--time"
                                          : NULL;
     return t->documents || !given
                ? STRADS_OK
@@ -478,7 +549,7 @@ static strads_err read_topics(void *state, const char *const *path)
         CLI_TRY(read_vocab(t));
     CLI_TRY(rank_words(t));
     if (t->documents)
-        CLI_TRY(find_typical(t));
+        CLI_TRY(infer_documents(t));
     if (t->matrix)
         CLI_TRY(write_matrix(t->model, t->matrix));
     if (!t->pyldavis)
