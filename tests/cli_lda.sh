@@ -257,3 +257,20 @@ printf 'a\nb\na\n' >long.labels
 refuses 2 "document 2 has 280001 tokens, at most 65535 are possible with" \
     lda train long.txt --labels long.labels --topics 2 --quiet
 finish
+
+# The number of topics by held-out halves: more than 10 for these speeches, and
+# the same number again.
+gives 0 lda train "$corpus" --topics auto --sweeps 40 --seed 1 --model auto.json \
+    --log auto.jsonl
+says err "chosen: " " topics, for a perplexity of " "the best of "
+topics=$(member auto.json topics)
+grep '"event": "trial"' auto.jsonl | grep '"chosen": true' >best
+same "$(member best topics)" "$topics" "topics of the best trial"
+grep '"event": "trial"' auto.jsonl | sed 's/.*"perplexity": \([0-9.]*\).*/\1/' |
+    sort -n | head -1 >least
+awk -v least="$(cat least)" -v best="$(member best perplexity)" \
+    'BEGIN { exit !(best < 1.02 * least) }' || fail "$(cat best) is not the best"
+refuses 2 "--topics auto is without --from and --labels" \
+    lda train "$corpus" --topics auto --from auto.json
+printf '1\n4\n1\n1 1 3\n' >single.txt
+refuses 2 "too few documents to choose by" lda train single.txt --topics auto

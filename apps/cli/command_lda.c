@@ -1,5 +1,6 @@
 /* strads lda train. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,20 @@
 #include "cli_train.h"
 #include "engine/base/atomic_file.h"
 #include "strads/lda.h"
+#include "strads/policy.h"
+
+/* Trials of numbers of topics. */
+enum { MOST_TOPIC_TRIALS = 16, TRIAL_SWEEPS = 60, LEAST_TOPICS = 10 };
+
+typedef struct topics_trial {
+    uint32_t topics;
+    double log_likelihood, seconds; /* a token */
+} topics_trial;
 
 typedef struct lda_files {
     cli_use use;
+    topics_trial trial[MOST_TOPIC_TRIALS];
+    uint32_t trials, best;
     const char *assignments;
     const char *path; /* path of the data */
     cli_words words;
@@ -30,6 +42,232 @@ static const strads_option file_table[] = {
     CLI_WORDS_OPTIONS(lda_files, words),
     {.name = NULL},
 };
+
+/* ---- the number of topics ------------------------------------------------ */
+
+/* `--topics auto`; set before the data is read, because `tunes` has the
+ * program's options alone. */
+static bool chooses_topics;
+
+static strads_err check_choice(strads_lda_options *o)
+{
+    const strads_lda_options *defaults = strads_program_lda.defaults;
+    chooses_topics = o->topics == 0;
+    if (!chooses_topics)
+        return STRADS_OK;
+    o->topics = defaults->topics;
+    return o->from || o->labels
+               ? strads_fail(STRADS_EINVAL,
+                             "--topics auto is without --from and --labels: "
+                             "give a number")
+               : STRADS_OK;
+}
+
+static bool tunes_topics(const void *config)
+{
+    (void)config;
+    return chooses_topics;
+}
+
+/* A tenth of the documents is held out, of at most about this many entries. */
+static const double TRIAL_ENTRIES = 1e6, HELD_SHARE = 0.1;
+
+/* More topics are better if they raise the log-likelihood of a held-out token
+ * by this much. */
+static const double LEAST_GAIN = 0.01;
+
+typedef struct topics_search {
+    const strads_data *all;
+    uint64_t seed;
+    double sample; /* share of the documents that take part */
+    strads_data *train, *held;
+    uint32_t *word, *count; /* of a held-out document */
+} topics_search;
+
+static bool takes_part(const topics_search *s, uint64_t d, bool held)
+{
+    enum { DRAW_SAMPLE = 0x746F7073, DRAW_HELD };
+    return strads_random_unit(s->seed, DRAW_SAMPLE, d, 0) < s->sample &&
+           (strads_random_unit(s->seed, DRAW_HELD, d, 0) < HELD_SHARE) == held;
+}
+
+/* Documents keep their numbers; those of the other part are empty. */
+static strads_err take_documents(const topics_search *s, bool held,
+                                 strads_data **out)
+{
+    static const char what[] = "documents to try numbers of topics";
+    const strads_data_options wanted = {.size = sizeof wanted,
+                                        .kind = STRADS_KIND_CORPUS,
+                                        .values = STRADS_F32,
+                                        .layout = held ? STRADS_LAYOUT_ROWS
+                                                       : STRADS_LAYOUT_COLS};
+    const uint64_t cols = strads_data_cols(s->all);
+    const uint64_t most = strads_data_nnz(s->all) + 1;
+    uint64_t *start = calloc(cols + 1, sizeof *start), n = 0;
+    uint32_t *index = malloc(most * sizeof *index);
+    double *value = malloc(most * sizeof *value);
+    const strads_share *share;
+    strads_err err = strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
+    for (uint64_t c = 0; start && index && value && c < cols; c++) {
+        for (uint32_t p = 0; (share = strads_data_share(s->all, p)); p++) {
+            const strads_sparse *x = &share->by_col;
+            for (uint64_t e = x->start[c]; e < x->start[c + 1]; e++) {
+                const uint64_t d = share->rows.begin + x->index[e];
+                if (!takes_part(s, d, held))
+                    continue;
+                index[n] = (uint32_t)d;
+                value[n++] = strads_sparse_value(x, e);
+            }
+        }
+        start[c + 1] = n;
+    }
+    if (start && index && value) {
+        err =
+            strads_data_from_columns(&(strads_columns){.rows = strads_data_rows(
+                                                           s->all),
+                                                       .cols = cols,
+                                                       .start = start,
+                                                       .index = index,
+                                                       .value = value},
+                                     &wanted, out);
+    }
+    free(start);
+    free(index);
+    free(value);
+    return err;
+}
+
+static strads_err open_topics_search(topics_search *s)
+{
+    const double entries = (double)strads_data_nnz(s->all);
+    uint64_t longest = 0;
+    s->sample = entries > TRIAL_ENTRIES ? TRIAL_ENTRIES / entries : 1;
+    CLI_TRY(take_documents(s, false, &s->train));
+    CLI_TRY(take_documents(s, true, &s->held));
+    const strads_sparse *x = &strads_data_share(s->held, 0)->by_row;
+    if (x->nnz == 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "--topics auto: there are too few documents to "
+                           "choose by, give a number");
+    }
+    for (uint64_t d = 0; d < x->lines; d++)
+        if (x->start[d + 1] - x->start[d] > longest)
+            longest = x->start[d + 1] - x->start[d];
+    CLI_TRY(cli_reserve(longest, sizeof *s->word, "a document", &s->word));
+    return cli_reserve(longest, sizeof *s->count, "a document", &s->count);
+}
+
+/* The mean log-likelihood of the second halves of held-out documents. */
+static strads_err score_held(const topics_search *s,
+                             const strads_lda_model *model, double *out)
+{
+    const strads_sparse *x = &strads_data_share(s->held, 0)->by_row;
+    const strads_lda_draws draws = {.sweeps = 20,
+                                    .burn_in = 5,
+                                    .seed = s->seed};
+    strads_lda_score all = {0};
+    for (uint64_t d = 0; d < x->lines; d++) {
+        strads_lda_score one = {0};
+        const uint64_t at = x->start[d];
+        const uint32_t n = (uint32_t)(x->start[d + 1] - at);
+        for (uint32_t i = 0; i < n; i++) {
+            s->word[i] = x->index[at + i];
+            s->count[i] = (uint32_t)x->f32[at + i];
+        }
+        if (n > 0)
+            CLI_TRY(
+                strads_lda_complete(model, &draws,
+                                    &(strads_lda_words){n, s->word, s->count},
+                                    &one));
+        all.tokens += one.tokens;
+        all.log_likelihood += one.log_likelihood;
+    }
+    *out = all.tokens > 0 ? all.log_likelihood / (double)all.tokens : -INFINITY;
+    return STRADS_OK;
+}
+
+static strads_err try_topics(lda_files *f, const topics_search *s,
+                             const strads_lda_options *config,
+                             const strads_engine_options *engine,
+                             uint32_t topics)
+{
+    const strads_engine_options one = {.size = sizeof one,
+                                       .partitions = 1,
+                                       .workers = 1,
+                                       .seed = engine->seed,
+                                       .stop = engine->stop};
+    strads_lda_options o = *config;
+    strads_result *result = NULL;
+    strads_lda_model *model = NULL;
+    const double from = cli_now();
+    topics_trial *now = &f->trial[f->trials];
+    o.topics = topics;
+    o.keep_assignments = false;
+    if (o.sweeps == 0 || o.sweeps > 4 * TRIAL_SWEEPS)
+        o.sweeps = TRIAL_SWEEPS;
+    else
+        o.sweeps = (o.sweeps + 3) / 4;
+    strads_err err =
+        strads_run(&strads_program_lda, &o, s->train, &one, &result);
+    if (!err)
+        err = strads_lda_model_from_result(result, &model);
+    if (!err)
+        err = score_held(s, model, &now->log_likelihood);
+    now->topics = topics;
+    now->seconds = cli_now() - from;
+    f->trials += !err;
+    strads_lda_model_free(model);
+    strads_result_free(result);
+    return err;
+}
+
+static strads_err choose_topic_number(void *state, void *config,
+                                      const strads_data *data,
+                                      const strads_engine_options *engine,
+                                      bool quiet)
+{
+    lda_files *f = state;
+    strads_lda_options *o = config;
+    topics_search s = {.all = data, .seed = engine->seed};
+    if (!chooses_topics)
+        return STRADS_OK;
+    CLI_TRY(open_topics_search(&s));
+    uint32_t worse = 0;
+    for (uint32_t k = LEAST_TOPICS; worse < 2 && k <= 20480; k *= 2) {
+        CLI_TRY(try_topics(f, &s, o, engine, k));
+        const uint32_t now = f->trials - 1;
+        const bool better =
+            now == 0 || f->trial[now].log_likelihood >
+                            f->trial[f->best].log_likelihood + LEAST_GAIN;
+        f->best = better ? now : f->best;
+        worse = better ? 0 : worse + 1;
+        if (engine->stop && *engine->stop)
+            break;
+    }
+    strads_data_free(s.train);
+    strads_data_free(s.held);
+    o->topics = f->trial[f->best].topics;
+    cli_say(quiet,
+            "chosen: %" PRIu32 " topics, for a perplexity of %.1f of held-out "
+            "halves of documents, the best of %" PRIu32 " fits",
+            o->topics, exp(-f->trial[f->best].log_likelihood), f->trials);
+    return STRADS_OK;
+}
+
+static void log_topic_trials(const lda_files *f, cli_log *log)
+{
+    for (uint32_t k = 0; k < f->trials; k++) {
+        const topics_trial *x = &f->trial[k];
+        cli_json j = cli_log_line(log, "trial");
+        cli_json_count(&j, "topics", x->topics);
+        cli_json_number(&j, "perplexity", exp(-x->log_likelihood));
+        cli_json_number(&j, "seconds", x->seconds);
+        cli_json_raw(&j, "chosen", k == f->best ? "true" : "false");
+        cli_log_end_line(log, &j);
+    }
+}
+
+/* ---- files --------------------------------------------------------------- */
 
 /* Training of an older model continues with its number of topics. */
 static strads_err read_old(lda_files *f, strads_lda_options *options)
@@ -54,6 +292,7 @@ static strads_err check_files(void *state, void *config)
 {
     lda_files *f = state;
     strads_lda_options *options = config;
+    CLI_TRY(check_choice(options));
     if (options->from)
         CLI_TRY(read_old(f, options));
     f->labels_path = options->labels ? realpath(options->labels, NULL) : NULL;
@@ -134,6 +373,7 @@ static strads_err write_lda_model(const cli_trained *trained, const char *path)
 static strads_err log_topics(void *state, cli_log *log)
 {
     const lda_files *f = state;
+    log_topic_trials(f, log);
     return f->model ? cli_lda_tell(f->model, log) : STRADS_OK;
 }
 
@@ -170,6 +410,8 @@ static const cli_train train = {
     .size = sizeof(lda_files),
     .more = file_table,
     .check = check_files,
+    .tunes = tunes_topics,
+    .tune = choose_topic_number,
     .read = set_reading,
     .look = read_word_names,
     .finish = finish_lda,

@@ -17,7 +17,8 @@
 
 const strads_option lda_option_table[] = {
     STRADS_OPTION(U32, strads_lda_options, topics, "topics", "K",
-                  "topics, 2 .. 65535 (default: 100)", .min = 2, .max = 65535),
+                  "topics, 2 .. 65535 or auto (default: 100)", .min = 2,
+                  .max = 65535, .choices = "auto"),
     STRADS_OPTION(F64, strads_lda_options, alpha, "alpha", "A",
                   "prior of a document's topics (0: learned)", .min = 0,
                   .max = 1e6),
