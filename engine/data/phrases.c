@@ -1,6 +1,7 @@
 /* Text read word by word, in order, for what depends on the order of words:
  * windows of a reference text, and the pairs of words that make phrases. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,7 +275,7 @@ static strads_err count_pairs(phrase_search *s, uint32_t least)
 static strads_err name_phrases(phrase_search *s, uint32_t least,
                                strads_names *out)
 {
-    char phrase[STI_PHRASE_SIZE];
+    char phrase[STI_PHRASE_SIZE + 1];
     size_t n = 0;
     strads_err err = STRADS_OK;
     for (size_t i = 0; i < s->pairs.capacity; i++)
@@ -290,12 +291,9 @@ static strads_err name_phrases(phrase_search *s, uint32_t least,
         const strads_names *names = s->naming.col.own;
         const char *a = strads_names_at(names, (uint32_t)(p->key >> 32));
         const char *b = strads_names_at(names, (uint32_t)p->key);
-        const size_t a_size = strlen(a), b_size = strlen(b);
         uint32_t number;
-        memcpy(phrase, a, a_size);
-        phrase[a_size] = '_';
-        memcpy(phrase + a_size + 1, b, b_size);
-        err = strads_names_add(out, phrase, a_size + 1 + b_size, &number);
+        const int size = snprintf(phrase, sizeof phrase, "%s_%s", a, b);
+        err = strads_names_add(out, phrase, (size_t)size, &number);
     }
     return err;
 }
