@@ -5,7 +5,7 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-common="--rank 3 --sweeps 6 --seed 3 --partitions 2"
+common="--rank 3 --sweeps 6 --seed 3 --partitions 2 --tune 0"
 
 gives 0 fm train "$year_train" $common --model one.json --log one.jsonl
 says err "rank 3, lambda" "mean loss of the training rows" "done after"
@@ -76,7 +76,7 @@ gives 0 fm evaluate likes.json likes.csv --format csv
 awk -F, '$1 == "accuracy" { exit !($3 > .99) }' out ||
     fail "pairs are not learnt: $(grep accuracy out)"
 gives 0 fm train likes.csv --target likes --categorical one-hot --rank 0 \
-    --loss logistic --model linear.json
+    --loss logistic --tune 0 --model linear.json
 gives 0 fm evaluate linear.json likes.csv --format csv
 awk -F, '$1 == "accuracy" { exit !($3 < .8) }' out ||
     fail "the pairs can be learnt without factors"
@@ -101,7 +101,9 @@ awk 'BEGIN {
             print line >(u < 110 && v < 34 ? "train.csv" : "test.csv") } }
 }'
 tables="--users users.csv --items items.csv"
-gives 0 fm train train.csv $tables --model cold.json
+gives 0 fm train train.csv $tables --model cold.json --log cold.jsonl
+says err "chose rank" "held-out rows"
+same "$(grep -c '"event": "trial".*"chosen": true' cold.jsonl)" 1 "the choice"
 gives 0 fm evaluate cold.json test.csv $tables --format csv
 rmse=$(awk -F, '$1 == "rmse" { print $3 }' out)
 gives 0 mf train train.csv --rank 0 --model biases.json
@@ -133,6 +135,7 @@ refuses 2 "second one of user u0" fm train train.csv --users twice.csv
 gives 0 simulate fm "$year_train" --workers 2 --rank 2 --sweeps 1
 
 refuses 2 "expected squared or logistic" fm train "$year_train" --loss hinge
+refuses 2 "--tune" fm train "$year_train" --tune 65
 refuses 2 "--rank 300" fm train "$year_train" --rank 300
 refuses 2 "--classes" fm train "$year_train" --classes 1,2 --model bad.json
 printf '1 1:2\nx 1:3\n' >words.svm

@@ -325,6 +325,96 @@ Test(fm, rank_0_is_the_ridge_regression_of_glm)
         }
 }
 
+/* ---- the search --------------------------------------------------------- */
+
+static strads_fm_tuning search_options(const strads_fm_options *o,
+                                       uint32_t partitions)
+{
+    const strads_engine_options engine = {.size = sizeof engine,
+                                          .workers = 2,
+                                          .seed = SEED,
+                                          .tolerance = 1e-5};
+    strads_fm_tuning t;
+    strads_data *data = data_of(&shared, &strads_program_fm, o, partitions);
+    expect_ok(strads_fm_tune(o, data, &engine, &t));
+    strads_data_free(data);
+    return t;
+}
+
+/* Mean squared error of the rows from `first` on. */
+static double error_of(const design *fresh, uint32_t first,
+                       const strads_fm_options *o)
+{
+    double errors = 0;
+    strads_result *r = train(&shared, o, 2, 1e-5, NULL);
+    const uint32_t width = model_of(&shared, r, model);
+    strads_result_free(r);
+    for (uint32_t i = first; i < fresh->rows; i++) {
+        const double error = margin(fresh, width, model, i) - fresh->label[i];
+        errors += error * error / (fresh->rows - first);
+    }
+    return errors;
+}
+
+Test(fm, the_search_is_near_the_best_of_a_grid_on_unseen_rows)
+{
+    static design fresh;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        const bool pairs = seed % 2;
+        const strads_fm_options none = {.sweeps = 60};
+        double best = INFINITY;
+        make_design(&fresh, seed, 1500, 10, .6, 1, false);
+        for (uint32_t i = 0; i < fresh.rows; i++) {
+            const double *x = fresh.x + (size_t)i * fresh.cols;
+            fresh.label[i] = x[0] - x[1] + (pairs ? 2 * x[2] * x[3] : 0) +
+                             deviate(seed, 8, i);
+        }
+        shared = fresh;
+        shared.rows = 300;
+        const strads_fm_tuning t = search_options(&none, 1);
+        cr_assert_gt(t.trials, 4);
+        cr_expect_eq(t.rows + t.held, 300);
+        for (uint32_t rank = 0; rank <= 8; rank += 8)
+            for (int k = 0; k < 7; k++) {
+                const strads_fm_options o = {.rank =
+                                                 rank ? rank : STRADS_FM_LINEAR,
+                                             .sweeps = 60,
+                                             .lambda = ldexp(1e-4, 2 * k)};
+                best = fmin(best, error_of(&fresh, 300, &o));
+            }
+        const double chosen = error_of(&fresh, 300, &t.options);
+        cr_expect_lt(chosen, 1.1 * best, "%g of %g", chosen, best);
+        const strads_fm_tuning again = search_options(&none, 3);
+        cr_expect_eq(again.options.lambda, t.options.lambda);
+        cr_expect_eq(again.options.rank, t.options.rank);
+    }
+}
+
+Test(fm, the_search_keeps_what_is_given)
+{
+    make_design(&shared, 51, 200, 8, .5, 1, true);
+    const strads_fm_options rank = {.loss = "logistic",
+                                    .rank = 3,
+                                    .sweeps = 20,
+                                    .tune = 4};
+    strads_fm_tuning t = search_options(&rank, 2);
+    cr_expect_eq(t.trials, 4);
+    cr_expect_eq(t.options.rank, 3);
+    cr_expect_gt(t.options.lambda, 0);
+    const strads_fm_options lambda = {.loss = "logistic",
+                                      .lambda = .01,
+                                      .sweeps = 20};
+    t = search_options(&lambda, 2);
+    cr_expect_gt(t.trials, 1);
+    cr_expect_eq(t.options.lambda, .01);
+    const strads_fm_options both = {.rank = 2, .lambda = -0.};
+    cr_expect_eq(search_options(&both, 2).trials, 0);
+    const strads_fm_options off = {.tune = STRADS_FM_NO_SEARCH};
+    cr_expect_eq(search_options(&off, 2).trials, 0);
+    shared.rows = 99;
+    cr_expect_eq(search_options(&rank, 2).trials, 0);
+}
+
 /* ---- bits -------------------------------------------------------------- */
 
 static void write_file(const design *d, const char *path)

@@ -33,6 +33,7 @@ static void describe_fm(const void *state)
 typedef struct training {
     cli_use use;
     cli_fm_tables tables;
+    strads_fm_tuning tuning;
 } training;
 
 static const strads_option tables_options[] = {CLI_FM_TABLES_OPTIONS(training,
@@ -60,7 +61,48 @@ static strads_err make_fm_rows(void *state, const char *path,
                             out);
 }
 
+/* With several processes nothing is chosen. */
+static bool tunes_fm(const void *config)
+{
+    (void)config;
+    return false;
+}
+
+static strads_err tune_fm(void *state, void *config, const strads_data *data,
+                          const strads_engine_options *engine, bool quiet)
+{
+    strads_fm_tuning *t = &((training *)state)->tuning;
+    CLI_TRY(strads_fm_tune(config, data, engine, t));
+    *(strads_fm_options *)config = t->options;
+    if (t->trials > 0) {
+        const strads_fm_trial *best = &t->trial[t->best];
+        cli_say(quiet,
+                "chose rank %" PRIu32 ", lambda %.4g by %" PRIu32 " fits of "
+                "%" PRIu64 " rows: mean loss %.6g of %" PRIu64 " held-out rows",
+                best->rank, best->lambda, t->trials, t->rows, best->loss,
+                t->held);
+    }
+    return STRADS_OK;
+}
+
+static strads_err log_fm_trials(void *state, cli_log *log)
+{
+    const strads_fm_tuning *t = &((const training *)state)->tuning;
+    for (uint32_t k = 0; k < t->trials; k++) {
+        cli_json j = cli_log_line(log, "trial");
+        cli_json_count(&j, "rank", t->trial[k].rank);
+        cli_json_number(&j, "lambda", t->trial[k].lambda);
+        cli_json_number(&j, "validation_loss", t->trial[k].loss);
+        cli_json_raw(&j, "chosen", k == t->best ? "true" : "false");
+        cli_log_end_line(log, &j);
+    }
+    return STRADS_OK;
+}
+
 static const cli_train train = {
+    .tunes = tunes_fm,
+    .tune = tune_fm,
+    .tell = log_fm_trials,
     .program = &strads_program_fm,
     .options = "Factorisation machine:",
     .size = sizeof(training),

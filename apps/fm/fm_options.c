@@ -8,22 +8,23 @@
 
 #include "fm_parts.h"
 
-const strads_fm_options fm_defaults = {.loss = "squared",
-                                       .rank = 8,
-                                       .sweeps = 100};
+/* The rank without a search. */
+enum { FM_RANK = 8 };
+
+const strads_fm_options fm_defaults = {.loss = "squared", .sweeps = 100};
 
 const strads_option fm_option_table[] = {
     STRADS_OPTION(STRING, strads_fm_options, loss, "loss", "NAME",
                   "squared or logistic (default: squared)",
                   .choices = "squared|logistic"),
     STRADS_OPTION(U32, strads_fm_options, rank, "rank", "K",
-                  "factors of a column, 0: none (default: 8)",
+                  "factors of a column, 0: none (default: chosen)",
                   .max = STRADS_FM_RANK_MAX, .keeps_zero = true),
     STRADS_OPTION(U32, strads_fm_options, sweeps, "sweeps", "N",
                   "most passes over the columns (default: 100)", .min = 1,
                   .max = UINT32_MAX),
     STRADS_OPTION(F64, strads_fm_options, lambda, "lambda", "L",
-                  "weight of the penalty, 0: none (default: 5 / rows)",
+                  "weight of the penalty, 0: none (default: chosen)",
                   .max = DBL_MAX, .keeps_zero = true),
     STRADS_OPTION(F64, strads_fm_options, lambda_factors, "lambda-factors", "L",
                   "the same for the factors alone (default: --lambda)",
@@ -31,6 +32,10 @@ const strads_option fm_option_table[] = {
     STRADS_OPTION(STRING, strads_fm_options, classes, "classes", "A,B",
                   "logistic: the two labels, the second is positive "
                   "(ascending)"),
+    STRADS_OPTION(U32, strads_fm_options, tune, "tune", "N",
+                  "most fits that choose rank and lambda, 0: none (default: "
+                  "16)",
+                  .max = STRADS_FM_TRIALS, .keeps_zero = true),
     {.name = NULL}};
 
 bool fm_is_logistic(const strads_fm_options *options)
@@ -57,6 +62,10 @@ static strads_err check_choices(const strads_fm_options *o)
         return strads_fail(STRADS_EINVAL,
                            "--rank %u: expected a rank from 0 to %d", o->rank,
                            STRADS_FM_RANK_MAX);
+    if (o->tune > STRADS_FM_TRIALS && o->tune != STRADS_FM_NO_SEARCH)
+        return strads_fail(STRADS_EINVAL,
+                           "--tune %u: expected a number of fits from 0 to %d",
+                           o->tune, STRADS_FM_TRIALS);
     return STRADS_OK;
 }
 
@@ -67,7 +76,7 @@ strads_err fm_options_take(const strads_fm_options *given,
     if (!out->loss)
         out->loss = fm_defaults.loss;
     if (out->rank == 0)
-        out->rank = fm_defaults.rank;
+        out->rank = FM_RANK;
     if (out->sweeps == 0)
         out->sweeps = fm_defaults.sweeps;
     if (out->classes && !*out->classes)

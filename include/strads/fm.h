@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "strads/data.h"
+#include "strads/engine.h"
 #include "strads/error.h"
 #include "strads/model.h"
 #include "strads/options.h"
@@ -30,8 +31,12 @@ extern "C" {
 /* Rank of a model without factors, and the greatest rank. */
 #define STRADS_FM_LINEAR STRADS_OPTION_ZERO
 #define STRADS_FM_RANK_MAX 256
+/* Most fits of a search, and `tune` for none. */
+#define STRADS_FM_TRIALS 64
+#define STRADS_FM_NO_SEARCH STRADS_OPTION_ZERO
 
-/* The options (`config`); all zero: the defaults below. */
+/* The options (`config`). strads_fm_tune chooses rank and lambda where they are
+ * 0; the defaults here are those of a run without it. */
 typedef struct strads_fm_options {
     const char *loss; /* "squared": (y - label)^2 / 2, or "logistic": labels of
                          two values or two names; NULL: squared */
@@ -45,6 +50,9 @@ typedef struct strads_fm_options {
     double lambda_factors; /* the same for V; 0: that of w; -0.0: none */
     const char *classes;   /* logistic: "NEGATIVE,POSITIVE": labels or their
                               names; NULL: the two of the data, ascending */
+    uint32_t tune;         /* most fits of strads_fm_tune, up to
+                              STRADS_FM_TRIALS; 0: 16; STRADS_FM_NO_SEARCH:
+                              none */
 } strads_fm_options;
 
 /* The program: name "fm", split by rows, compressed columns. Parameter j holds
@@ -72,6 +80,41 @@ STRADS_API double strads_fm_loss(const void *state);
  * Any thread. */
 STRADS_API strads_err strads_fm_predict(const strads_model *model,
                                         const strads_sparse *rows, double *out);
+
+/* ---- choosing the options ------------------------------------------------ */
+
+/* One fit of a search. */
+typedef struct strads_fm_trial {
+    uint32_t rank; /* 0: no factors */
+    double lambda; /* for all rows of the data */
+    double loss;   /* mean of the held-out rows */
+} strads_fm_trial;
+
+/* A search's result. */
+typedef struct strads_fm_tuning {
+    strads_fm_options options; /* as given, with the choice filled in */
+    uint64_t rows, held;       /* that the fits used, and that they were judged
+                                  by */
+    uint32_t trials, best; /* 0 trials: nothing was searched, and `options` are
+                              those given */
+    strads_fm_trial trial[STRADS_FM_TRIALS]; /* in the order of their fits */
+} strads_fm_tuning;
+
+/* Chooses lambda and rank, where they are 0, by fits on a sample of the rows of
+ * which a fifth is held out: first lambda for a rank of 8, or that given, in
+ * steps of 4 and 2; then rank 0, and ranks 16 and 32 while they are better. The
+ * result depends on data, options and seed alone, not on workers and
+ * partitions. Nothing is searched if both are given, with `tune`
+ * STRADS_FM_NO_SEARCH, or for fewer than 100 rows.
+ *
+ * `data` has all partitions, by columns. Of `engine`: workers, seed, tolerance,
+ * stop; NULL: defaults. If `stop` becomes true, the search ends with the best
+ * fit so far. Blocks; any thread. STRADS_EINVAL: an option, or data that lacks
+ * partitions. STRADS_ENOMEM. Errors of strads_run. */
+STRADS_API strads_err strads_fm_tune(const strads_fm_options *given,
+                                     const strads_data *data,
+                                     const strads_engine_options *engine,
+                                     strads_fm_tuning *out);
 
 #ifdef __cplusplus
 }
