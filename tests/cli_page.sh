@@ -76,6 +76,14 @@ wait "$browser" || fail "the page of a run that lost a node for a while"
 ends leads "$run_of_lost" 130
 wait "$joined" || :
 
+mkdir logs
+for depth in 0 2; do
+    gives 0 lasso train --no-intercept "$year_train" --depth $depth --log logs/$depth.jsonl
+done
+start folder watch logs
+until_there "http://" folder.err
+browse "$(sed 's/.*\(http[^ ]*\).*/\1/' folder.err)" runs runs by-time by-round gaps
+
 mkfifo hold
 "$STRADS_BUILD/tests/watch_feed" "$STRADS_SOURCE/apps/cli/page.html" 100000 \
     <hold >feed 2>feed.err &

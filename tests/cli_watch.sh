@@ -227,6 +227,89 @@ assert len(apart) == 1 and rounds[0] in apart, apart
 END
 exec 3>&-
 
+# strads watch: the page of a finished log, of a growing one, and of a folder
+gives 0 lasso train --no-intercept "$year_train" --log past.jsonl
+mkdir logs
+cp past.jsonl logs/b.jsonl
+sed '/"event": "end"/d' past.jsonl >logs/a.jsonl
+echo '{"event": "other"}' >logs/c.jsonl
+echo secret >logs/secret.txt
+start log watch past.jsonl
+watcher=$child
+start folder watch logs
+until_there "http://" log.err
+until_there "http://" folder.err
+sed 's/.*\(http[^ ]*\).*/\1/' log.err folder.err >pages
+python3 - $(cat pages) past.jsonl <<'END' || fail "strads watch"
+import json, sys, time, urllib.error, urllib.request
+
+log, folder, path = sys.argv[1:4]
+
+
+def ask(url, **more):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, **more), timeout=20) as r:
+            return r.status, r.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def events():
+    return [json.loads(l) for l in ask(log + "events")[1].splitlines()]
+
+
+# The lines of the log; the start is marked, so that the page has no button.
+lines = [json.loads(l) for l in open(path)]
+got = events()
+assert got[0].pop("viewer") is True
+assert got == lines, (len(got), len(lines))
+assert ask(log)[1] == ask(folder)[1] and b"</html>" in ask(log)[1]
+for page in (log, folder):
+    assert "#" not in page
+    assert ask(page + "stop", method="POST")[0] == 404, "nothing to stop"
+assert ask(log + "runs")[0] == 404
+
+# Half a line is not shown; a log that another run overwrites begins again.
+with open(path, "a") as f:
+    f.write('{"event": "topics", ')
+    f.flush()
+    time.sleep(0.5)
+    assert len(events()) == len(lines)
+    f.write('"topics": []}\n')
+until = time.monotonic() + 60
+while events()[-1]["event"] != "topics":
+    assert time.monotonic() < until, "a new line"
+    time.sleep(0.05)
+with open(path, "w") as f:
+    f.write(json.dumps(dict(lines[0], program="second")) + "\n")
+while events()[-1].get("program") != "second":
+    assert time.monotonic() < until, "a new run"
+    time.sleep(0.05)
+
+runs = json.loads(ask(folder + "runs")[1])
+assert [r["name"] for r in runs] == ["a.jsonl", "b.jsonl"], runs
+first, second = runs
+assert "reason" not in first
+assert second["reason"] == "converged" and second["gap"] == lines[-1]["gap"]
+assert second["objective"] == lines[-1]["objective"]
+assert second["options"] == lines[0]["options"]
+assert [json.loads(l) for l in ask(f"{folder}runs/{second['id']}")[1].splitlines()] == lines
+for bad in ("9", "-1", "x", "", "0x1", "../secret.txt", "%2e%2e/secret.txt",
+            "18446744073709551617", "1 ", "2"):
+    status, text = ask(folder + "runs/" + urllib.request.quote(bad, safe="/%"))
+    assert b"secret\n" not in text and (status == 404 or bad == ""), (bad, status)
+assert ask(folder + "runs", headers={"Host": "evil.example"})[0] == 403
+END
+kill -INT "$child"
+ends folder "$child" 0
+kill -TERM "$watcher"
+ends log "$watcher" 0
+gives 0 watch logs --time-limit 0.1 --quiet
+[ ! -s err ] || fail "a quiet watch printed $(cat err)"
+refuses 2 "cannot be read" watch none.jsonl
+refuses 2 "is not a log" watch logs/secret.txt
+refuses 2 "other machines reach this address" watch logs --http 0.0.0.0:0
+
 # Addresses
 refuses 2 "is not an address for a page" lasso train "$year_train" --http nowhere/
 refuses 2 "give the run a token" lasso train "$year_train" --http 0.0.0.0:0

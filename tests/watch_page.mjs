@@ -1,7 +1,8 @@
 // Opens the page of --http in Chromium: watch_page.mjs URL FOLDER ENDS; FOLDER
 // receives the pictures. ENDS: "stop" presses the button; "end" waits for the
 // run's end; "big" requires that all is drawn within two seconds; "lost" requests
-// in the file `lost` that the run be paused and continued. Errors are thrown. Start
+// in the file `lost` that the run be paused and continued; "runs" is the page of a folder
+// with two runs. Errors are thrown. Start
 // it in a folder with playwright-core and axe-core.
 import {createRequire} from "node:module";
 import {readFileSync, writeFileSync} from "node:fs";
@@ -66,9 +67,9 @@ try {
     for (const id of ["m-log_likelihood", "m-log_likelihood_per_token", "m-sweep", "flight"])
       check(!await shown(id), id + " is shown");
   const tiles = await page.textContent("#tiles");
-  if (ends !== "big") check(/memory, peak\d/.test(tiles), "no memory in " + tiles);
+  if (ends !== "big" && ends !== "runs") check(/memory, peak\d/.test(tiles), "no memory in " + tiles);
   if (ends === "end") check(/time left, about\d/.test(tiles), "no time left in " + tiles);
-  check(tiles.includes(" / s"), "no rate in " + tiles);
+  if (ends !== "runs") check(tiles.includes(" / s"), "no rate in " + tiles);
   if (ends === "stop") { // charts update during the run
     const now = () => page.textContent("#tiles");
     const before = await now();
@@ -89,6 +90,22 @@ try {
       await page.screenshot({path: `${folder}/${ends}-${width}-${scheme}.png`,
         fullPage: true});
     }
+  if (ends === "runs") { // two runs are compared; a name opens the page of a run
+    const curves = () => page.locator("#by-time .data").count();
+    check(await curves() === 2, `${await curves()} curves`);
+    await page.uncheck("#runs tbody tr:first-child input");
+    await page.waitForFunction(() => document.querySelectorAll("#by-time .data").length === 1);
+    await page.click("#runs tbody tr:first-child a");
+    await page.waitForSelector("#objective .data");
+    check(!await shown("runs") && !await shown("ask"), "the page of one run");
+    check(await page.textContent("#state") === "converged", "its state");
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => axe.run());
+    check(found.violations.length === 0, JSON.stringify(found.violations));
+    await page.click("#back");
+    await page.waitForSelector("#by-round .data");
+    check(!await shown("objective") && !await shown("now"), "a run stays");
+  }
   if (ends === "stop") {
     await page.click("#ask");
     await page.evaluate(axe);
@@ -107,7 +124,7 @@ try {
     await state("running");
     writeFileSync("lost", "end it\n");
   }
-  if (ends !== "big") {
+  if (ends !== "big" && ends !== "runs") {
     await page.waitForFunction(() => ["stopped", "converged", "done", "stopped by "
       + "--max-rounds", "stopped by --time-limit"].includes(document.getElementById("state").textContent), null,
       {timeout: 120000});

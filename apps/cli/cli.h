@@ -40,7 +40,8 @@ extern const cli_command cli_linear_commands[], cli_lda_commands[],
     cli_net_commands[], cli_run_commands[], cli_simulate_commands[],
     cli_join_commands[], cli_launch_commands[], cli_plan_commands[],
     cli_data_commands[], cli_synth_commands[], cli_report_commands[],
-    cli_doctor_commands[], cli_export_commands[], cli_summary_commands[];
+    cli_doctor_commands[], cli_watch_commands[], cli_export_commands[],
+    cli_summary_commands[];
 
 /* The command at a place in the list of all families, or NULL. */
 const cli_command *cli_command_at(size_t place);

@@ -125,6 +125,7 @@ static const struct example {
     {"data synth lasso", "strads data synth lasso made.svm --rows 500 "
                          "--columns 2000"},
     {"report", "strads report run.jsonl lasso.json -o run.html"},
+    {"watch", "strads watch run.jsonl --time-limit 1"},
     {"doctor", "strads doctor"},
     {"export", "strads export lasso.json lasso.onnx"},
 };

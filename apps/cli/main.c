@@ -20,7 +20,7 @@ static const cli_command *const families[] = {
     cli_net_commands,    cli_run_commands,     cli_simulate_commands,
     cli_join_commands,   cli_launch_commands,  cli_plan_commands,
     cli_data_commands,   cli_synth_commands,   cli_report_commands,
-    cli_doctor_commands, cli_export_commands,
+    cli_doctor_commands, cli_export_commands,  cli_watch_commands,
 };
 
 const cli_command *cli_command_at(size_t place)

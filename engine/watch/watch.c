@@ -226,6 +226,19 @@ static void reply_events(sti_watch *w, client *c)
     free(all);
 }
 
+static void reply_run(sti_watch *w, client *c, const char *name)
+{
+    size_t size = 0;
+    char *text = w->options.runs(w->options.arg, name, &size);
+    if (text)
+        make_reply(c, "200 OK",
+                   *name ? "application/x-ndjson" : "application/json", "",
+                   text, size);
+    else
+        reply_text(c, "404 Not Found", "", "there is no such run");
+    free(text);
+}
+
 static void reply_metrics(sti_watch *w, client *c)
 {
     pthread_mutex_lock(&w->lock);
@@ -316,6 +329,10 @@ static bool is_token(const sti_watch *w, const char *text)
 static void stop_run(sti_watch *w, client *c)
 {
     char given[STI_TOKEN_MAX + 16];
+    if (!w->options.stop) {
+        reply_text(c, "404 Not Found", "", "there is no run to stop");
+        return;
+    }
     const bool one =
         find_header(c->in, "Authorization", given, sizeof given) == 1;
     if (!one || strncmp(given, "Bearer ", 7) != 0 || !is_token(w, given + 7)) {
@@ -374,6 +391,11 @@ static void answer_request(sti_watch *w, client *c)
         return;
     path[strcspn(path, "?#")] = '\0';
     const bool get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+    if (w->options.runs && get && strncmp(path, "/runs", 5) == 0 &&
+        (path[5] == '\0' || path[5] == '/')) {
+        reply_run(w, c, path + 5 + (path[5] == '/'));
+        return;
+    }
     for (size_t k = 0; k < sizeof routes / sizeof *routes; k++) {
         const struct route *r = &routes[k];
         if (strcmp(path, r->path) != 0)
@@ -675,6 +697,11 @@ static strads_err listen_at(sti_watch *w)
                            "expected HOST:PORT, for example 127.0.0.1:8265",
                            address);
     w->local = sti_url_is_local(&url);
+    if (!w->local && !w->options.stop)
+        return strads_fail(STRADS_EINVAL,
+                           "--http %s: other machines reach this address; use "
+                           "127.0.0.1, and ssh -L from elsewhere",
+                           address);
     if (!w->local && !w->options.run_has_token)
         return strads_fail(STRADS_EINVAL,
                            "--http %s: other machines reach this address; give "
@@ -689,8 +716,9 @@ static strads_err listen_at(sti_watch *w)
     const bool any = sti_url_is_wildcard(&url);
     (void)gethostname(w->own_name, sizeof w->own_name - 1);
     (void)snprintf(w->host, sizeof w->host, "%s", any ? "" : url.host);
-    (void)snprintf(w->url, sizeof w->url, "http://%s:%u/#%s",
-                   any ? w->own_name : url.host, url.port, w->token);
+    (void)snprintf(w->url, sizeof w->url, "http://%s:%u/%s%s",
+                   any ? w->own_name : url.host, url.port,
+                   w->options.stop ? "#" : "", w->options.stop ? w->token : "");
     return STRADS_OK;
 }
 

@@ -9,6 +9,7 @@
  *     GET  /events   the events so far, a line each
  *     GET  /metrics  the metrics
  *     POST /stop     with the token: "Authorization: Bearer TOKEN"
+ *     GET  /runs, /runs/NAME   texts of the owner's, if it has any
  *
  * A request must have this machine as its Host, and a page that sends one must
  * have it as its Origin, so other sites' pages in the user's browser have no
@@ -41,8 +42,12 @@ typedef struct sti_watch_options {
     bool run_has_token;
     const char *page; /* the content of /; outlives the watch */
     size_t page_size;
-    /* a client with the token stops the run; called on the server's thread */
+    /* a client with the token stops the run; called on the server's thread.
+     * NULL: there is nothing to stop, and no token */
     void (*stop)(void *arg);
+    /* the content of /runs ("") and /runs/NAME, which the server frees, or
+     * NULL: no such run; called on the server's thread. NULL: there are none */
+    char *(*runs)(void *arg, const char *name, size_t *size);
     void *arg;
 } sti_watch_options;
 
@@ -50,8 +55,8 @@ typedef struct sti_watch_options {
  * other machines reach without a token. STRADS_EIO: in use. STRADS_ENOMEM. */
 strads_err sti_watch_open(const sti_watch_options *options, sti_watch **out);
 
-/* The URL of the page with the real port, followed by '#' and the page's token;
- * browsers do not send that part. */
+/* The URL of the page with the real port, followed by '#' and the page's token
+ * if it has one; browsers do not send that part. */
 const char *sti_watch_url(const sti_watch *watch);
 
 /* Adds an event: a line of JSON without its end. Frequent events are `thinned`:
