@@ -15,7 +15,7 @@ refuses 2 "too many" report run.jsonl m.json m.json
 refuses 2 "unknown option -n" report run.jsonl -n 2
 [ ! -s out ] || fail "something on standard output"
 says report.html "<!DOCTYPE html>" "Objective" "Gap" "What each worker did" \
-    "Coefficients" "ROC" "Calibration" "&quot;tolerance&quot;: 1e-6" "</html>"
+    "Coefficients" "ROC" "Calibration" "<dt>tolerance</dt><dd>1e-06</dd>" "Engine" "worker 0" "</html>"
 grep -q -e 'src=' -e 'href=' -e '<script' report.html &&
     fail "the report asks for something else"
 python3 -c '
@@ -35,6 +35,17 @@ rows=$(wc -l <scores)
 same "$(grep -o '[0-9]*</td><td>[0-9]*</td></tr>' report.html | tail -n 1 |
     grep -o '[0-9]*' | head -n 2 | awk '{ n += $1 } END { print n }')" \
     "$(grep -c '^+\{0,1\}1 ' scores)" "positives of the confusion, of $rows rows"
+
+for absent in null false threshold worker_computing cpu_seconds; do
+    grep -q "$absent" report.html && fail "the report shows $absent"
+done
+
+seq 1 2000 | sed 's/^/word-/' >words
+gives 0 report run.jsonl m.json --names words
+says out '<th scope="row">word-'
+refuses 2 "give one" report run.jsonl --names words
+head -n 3 words >few
+refuses 2 "few" report run.jsonl m.json --names few
 
 # A log without an end, as of a killed run; and user-supplied text.
 head -n 3 run.jsonl | sed 's/"data": "[^"]*"/"data": "<b>\&"/' >cut.jsonl
@@ -121,6 +132,10 @@ for a, b in itertools.combinations(range(3), 2):
     near = (rows[a][2] - rows[b][2]) ** 2 + (rows[a][3] - rows[b][3]) ** 2
     assert abs(near - d) < 1e-12, (near, d)
 PY
+
+# The report of a topic model draws its likelihood once.
+says topics.html "<h2>Topics</h2>"
+grep -q "log likelihood</text>" topics.html && fail "the likelihood is drawn twice"
 
 # Invalid input
 echo "<svg onload='x'><script>" >bad.svg

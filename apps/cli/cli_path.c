@@ -193,7 +193,7 @@ static void draw_coefficients(const path_job *job, cli_plot plot, line *lines,
     cli_plot_finish(&plot);
 }
 
-/* Draws the right diagram: the number of nonzero coefficients against
+/* Draws the diagram in the middle: the number of nonzero coefficients against
  * lambda. */
 static void draw_nonzeros(cli_plot plot, const strads_path_point *point,
                           uint32_t n, const double *x, double *y)
@@ -220,6 +220,19 @@ static cli_axis lambda_axis(const strads_path_point *point, uint32_t n,
                       .logarithmic = true};
 }
 
+/* The sum of |w| at each point. */
+static cli_axis size_axis(const strads_path_point *point, uint32_t n, double *x)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        x[k] = 0;
+        for (uint64_t e = 0; e < point[k].nonzeros; e++)
+            x[k] += fabs(point[k].value[e]);
+        most = fmax(most, x[k]);
+    }
+    return (cli_axis){.name = "sum of |w|", .first = 0, .last = most};
+}
+
 static strads_err draw_path(void *state, FILE *out)
 {
     const path_job *job = state;
@@ -230,9 +243,12 @@ static strads_err draw_path(void *state, FILE *out)
     CLI_TRY(cli_reserve(job->point[n - 1].nonzeros, sizeof *lines,
                         "the drawing", &lines));
     cli_plot plot = {.out = out, .x = lambda_axis(job->point, n, x)};
-    cli_plot_begin(out, 2, job->use.command->name);
+    cli_plot_begin(out, 3, job->use.command->name);
     draw_coefficients(job, plot, lines, x, x + n);
     draw_nonzeros(plot, job->point, n, x, x + n);
+    plot.place = 2;
+    plot.x = size_axis(job->point, n, x);
+    draw_coefficients(job, plot, lines, x, x + n);
     cli_plot_end(out);
     return STRADS_OK;
 }

@@ -53,15 +53,14 @@ static void text(const cli_plot *p, double x, double y, const char *attributes,
     (void)fputs("</text>\n", p->out);
 }
 
-void cli_plot_begin(FILE *out, unsigned diagrams, const char *title)
+static void begin_picture(FILE *out, unsigned width, const char *title)
 {
     (void)fprintf(out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" "
                   "height=\"%d\" viewBox=\"0 0 %u %d\" "
                   "role=\"img\" font-family=\"sans-serif\" font-size=\"12\" "
                   "fill=\"#333\">\n<title>",
-                  diagrams * APART, TOP + HIGH + BELOW, diagrams * APART,
-                  TOP + HIGH + BELOW);
+                  width, TOP + HIGH + BELOW, width, TOP + HIGH + BELOW);
     cli_xml_text(out, title);
     (void)fputs("</title>\n"
                 "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
@@ -70,6 +69,16 @@ void cli_plot_begin(FILE *out, unsigned diagrams, const char *title)
                 out);
     cli_xml_text(out, title);
     (void)fputs("</text>\n", out);
+}
+
+void cli_plot_begin(FILE *out, unsigned diagrams, const char *title)
+{
+    begin_picture(out, diagrams * APART, title);
+}
+
+void cli_plot_begin_bare(FILE *out, const char *title)
+{
+    begin_picture(out, LEFT + WIDE + 20, title);
 }
 
 void cli_plot_end(FILE *out)

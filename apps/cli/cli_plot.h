@@ -37,6 +37,8 @@ typedef struct cli_plot {
 } cli_plot;
 
 void cli_plot_begin(FILE *out, unsigned diagrams, const char *title);
+/* The same for one diagram without notes at its right. */
+void cli_plot_begin_bare(FILE *out, const char *title);
 void cli_plot_end(FILE *out);
 
 /* Draws axes with names, ticks at round numbers (1, 2 or 5 times a power of

@@ -26,7 +26,8 @@ typedef struct scored {
 typedef struct report {
     cli_use use;
     const char *log_path, *model_path, *scores_path, *pictures;
-    const char *evaluation_path;
+    const char *evaluation_path, *names_path;
+    strads_names *names;   /* of columns, or NULL */
     json_t *start, *end;   /* lines of the log, or NULL */
     json_t *round[ROUNDS]; /* every `stride`-th line */
     size_t n, seen, stride;
@@ -44,6 +45,8 @@ static const strads_option table[] = {
              "write it there (default: standard output)"),
     CLI_TEXT(report, model_path, "model", "MODEL.json",
              "show its largest coefficients, or its topics (default: none)"),
+    CLI_TEXT(report, names_path, "names", "FILE",
+             "names of the model's columns, one a line (default: the model's)"),
     CLI_TEXT(report, scores_path, "scores", "FILE",
              "ROC and calibration of \"LABEL PROBABILITY\" lines (none)"),
     CLI_TEXT(report, evaluation_path, "evaluation", "FILE.json",
@@ -240,6 +243,12 @@ static strads_err read_all(void *state, const char *const *args)
     CLI_TRY(read_log(r));
     if (r->model_path)
         CLI_TRY(read_report_model(r));
+    if (r->names_path && !r->model) {
+        return strads_fail(STRADS_EINVAL, "--names: names the columns of a "
+                                          "linear model; give one");
+    }
+    if (r->names_path)
+        CLI_TRY(cli_names_read(r->names_path, r->model->columns, &r->names));
     if (r->evaluation_path)
         CLI_TRY(read_evaluation(r));
     if (r->pictures)
@@ -261,15 +270,46 @@ static void put_member(FILE *out, const json_t *of, const char *name)
         (void)fputs("-", out);
 }
 
-static void put_table(FILE *out, const json_t *of, const char *const *names)
+/* A member and its name for readers. */
+typedef struct label {
+    const char *name, *text;
+} label;
+
+/* The members that have a value. */
+static void put_table(FILE *out, const json_t *of, const label *names)
 {
     (void)fputs("<table>\n", out);
-    for (; *names; names++) {
-        (void)fprintf(out, "<tr><th scope=\"row\">%s</th><td>", *names);
-        put_member(out, of, *names);
+    for (; names->name; names++) {
+        if (json_is_null(json_object_get(of, names->name)) ||
+            !json_object_get(of, names->name))
+            continue;
+        (void)fprintf(out, "<tr><th scope=\"row\">%s</th><td>", names->text);
+        put_member(out, of, names->name);
         (void)fputs("</td></tr>\n", out);
     }
     (void)fputs("</table>\n", out);
+}
+
+/* The options that are set, in columns. */
+static void put_options(FILE *out, const json_t *options)
+{
+    const char *name;
+    json_t *value;
+    (void)fputs("<section><h2>Options</h2><dl>\n", out);
+    json_object_foreach((json_t *)options, name, value)
+    {
+        if (json_is_null(value) || json_is_false(value))
+            continue;
+        (void)fputs("<div><dt>", out);
+        cli_xml_text(out, name);
+        (void)fputs("</dt><dd>", out);
+        if (json_is_true(value))
+            (void)fputs("yes", out);
+        else
+            put_member(out, options, name);
+        (void)fputs("</dd></div>\n", out);
+    }
+    (void)fputs("</dl></section>\n", out);
 }
 
 /* ---- pictures ------------------------------------------------------------ */
@@ -319,10 +359,10 @@ static void draw_measure(const report *r, FILE *out, const char *name,
     span(&plot.x, n, x);
     span(&plot.y, n, y);
     plot.x.first = 0;
-    plot.y.name = name;
+    plot.y.name = title;
     plot.y.logarithmic =
         log || (plot.y.first > 0 && plot.y.last > 50 * plot.y.first);
-    cli_plot_begin(out, 1, title);
+    cli_plot_begin_bare(out, title);
     cli_plot_frame(&plot);
     cli_plot_line(&plot, n, x, y, 0, n < 40 ? CLI_PLOT_DOTS : 0);
     cli_plot_end(out);
@@ -374,8 +414,54 @@ static void draw_workers(const report *r, FILE *out)
     cli_plot_end(out);
 }
 
+/* Whether a measure counts up, such as sweeps. */
+static bool counts_up(const report *r, const char *name)
+{
+    double before = -INFINITY;
+    for (size_t k = 0; k < r->n; k++) {
+        const double v = number_of(r->round[k], name, 0);
+        if (isnan(v))
+            continue;
+        if (v < before || v != floor(v))
+            return false;
+        before = v;
+    }
+    return true;
+}
+
+/* Whether a measure is a + b times the objective, whose curve it would draw
+ * again. */
+static bool repeats_objective(const report *r, const char *name)
+{
+    const size_t last = r->n - 1;
+    const double x = number_of(r->round[0], "objective", 0);
+    const double y = number_of(r->round[0], name, 0);
+    const double wide = number_of(r->round[last], "objective", 0) - x;
+    const double by = (number_of(r->round[last], name, 0) - y) / wide;
+    if (r->n < 3 || !isfinite(by))
+        return false;
+    for (size_t k = 0; k < r->n; k++) {
+        const double off = number_of(r->round[k], name, 0) - y -
+                           by * (number_of(r->round[k], "objective", 0) - x);
+        if (!(fabs(off) <= 1e-6 * fabs(by * wide)))
+            return false;
+    }
+    return true;
+}
+
+/* "log_likelihood" as "log likelihood". */
+static void draw_named(const report *r, FILE *out, const char *name)
+{
+    char title[80];
+    (void)snprintf(title, sizeof title, "%s", name);
+    for (char *at = title; *at; at++)
+        if (*at == '_')
+            *at = ' ';
+    draw_measure(r, out, name, title);
+}
+
 /* Draws each measure of the program's own that every report has and that
- * changes. */
+ * changes, but each curve once. */
 static void draw_measures(const report *r, FILE *out)
 {
     static const char *const known[] = {"round",           "seconds",
@@ -385,8 +471,9 @@ static void draw_measures(const report *r, FILE *out)
                                         "probes",          "bytes_sent",
                                         "bytes_received",  "in_flight",
                                         "schema",          "pid",
-                                        "waiting_seconds", "objective",
-                                        "network_seconds", "callback_seconds"};
+                                        "memory_bytes",    "waiting_seconds",
+                                        "objective",       "network_seconds",
+                                        "callback_seconds"};
     const char *name;
     json_t *value;
     if (r->n == 0)
@@ -396,8 +483,10 @@ static void draw_measures(const report *r, FILE *out)
         bool own = json_is_number(value);
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
             own = own && strcmp(name, known[k]) != 0;
-        if (own && number_of(r->round[0], name, 0) != json_number_value(value))
-            draw_measure(r, out, name, name);
+        if (own &&
+            number_of(r->round[0], name, 0) != json_number_value(value) &&
+            !counts_up(r, name) && !repeats_objective(r, name))
+            draw_named(r, out, name);
     }
 }
 
@@ -431,13 +520,17 @@ static void put_coefficients(const report *r, FILE *out)
     }
     (void)fprintf(out,
                   "<section><h2>Coefficients</h2><p>the %zu largest of %" PRIu64
-                  " that are not 0; intercept %.6g</p><table>\n",
+                  " that are not 0; intercept %.6g</p>"
+                  "<div class=\"charts\"><table>\n",
                   n, m->n, m->intercepts ? m->intercepts[0] : m->intercept);
     for (size_t k = 0; k < n; k++) {
         char buffer[CLI_NAME_SIZE];
+        if (k > 0 && k == (n + 1) / 2)
+            (void)fputs("</table><table>\n", out);
         const double largest = size_of(m, best[0]);
         (void)fputs("<tr><th scope=\"row\">", out);
-        cli_xml_text(out, cli_name(m->names, m->index[best[k]], 1, buffer));
+        cli_xml_text(out, cli_name(r->names ? r->names : m->names,
+                                   m->index[best[k]], 1, buffer));
         (void)fputs("</th>", out);
         for (uint32_t c = 0; c < width && c < LINES; c++) {
             const double v = m->value[best[k] * width + c];
@@ -449,7 +542,7 @@ static void put_coefficients(const report *r, FILE *out)
         }
         (void)fputs("</tr>\n", out);
     }
-    (void)fputs("</table></section>\n", out);
+    (void)fputs("</table></div></section>\n", out);
 }
 
 /* ---- scores -------------------------------------------------------------- */
@@ -485,7 +578,7 @@ static void draw_roc(const report *r, FILE *out)
         .title = title,
         .x = {.name = "share of negatives above", .first = 0, .last = 1},
         .y = {.name = "share of positives above", .first = 0, .last = 1}};
-    cli_plot_begin(out, 1, "ROC");
+    cli_plot_begin_bare(out, "ROC");
     cli_plot_frame(&plot);
     cli_plot_line(&plot, 2, (double[]){0, 1}, (double[]){0, 1}, 7,
                   CLI_PLOT_DASHED);
@@ -517,7 +610,7 @@ static void draw_calibration(const report *r, FILE *out)
                      .y = {.name = "share that is positive",
                            .first = 0,
                            .last = 1}};
-    cli_plot_begin(out, 1, "Calibration");
+    cli_plot_begin_bare(out, "Calibration");
     cli_plot_frame(&plot);
     cli_plot_line(&plot, 2, (double[]){0, 1}, (double[]){0, 1}, 7,
                   CLI_PLOT_DASHED);
@@ -534,8 +627,10 @@ static void put_scores(const report *r, FILE *out)
                   "<section><h2>Scores</h2><p>%zu rows, %zu of them "
                   "positive</p>\n",
                   r->n_scores, r->n_positive);
+    (void)fputs("<div class=\"charts\">", out);
     draw_roc(r, out);
     draw_calibration(r, out);
+    (void)fputs("</div>", out);
     (void)fprintf(out,
                   "<h3>Confusion at probability 0.5</h3><table><tr><td></td>"
                   "<th scope=\"col\">said 0</th><th scope=\"col\">said 1</th>"
@@ -589,20 +684,103 @@ static void put_evaluation_table(FILE *out, const json_t *of, const char *title)
     }
 }
 
+/* ---- the engine ---------------------------------------------------------- */
+
+static void put_share(FILE *out, const char *name, double part, double all)
+{
+    if (all > 0 && part >= 0) {
+        (void)fprintf(out,
+                      "<tr><th scope=\"row\">%s</th><td>%.*f</td>"
+                      "<td>%.1f %%</td></tr>\n",
+                      name, part < 1000 ? 2 : 0, part, 100 * part / all);
+    }
+}
+
+/* Seconds of the workers, of callbacks and of the engine, and updates by their
+ * origin. */
+static void put_engine(const report *r, FILE *out)
+{
+    const json_t *last = r->n ? r->round[r->n - 1] : NULL;
+    const size_t workers =
+        json_array_size(json_object_get(last, "worker_computing"));
+    const double cpu = number_of(last, "cpu_seconds", 0);
+    const double callbacks = number_of(last, "callback_seconds", 0);
+    const double chosen = number_of(last, "updates_policy", 0);
+    const double others = number_of(last, "updates_other", 0);
+    double flight = 0;
+    if (workers == 0)
+        return;
+    for (size_t k = 0; k < r->n; k++)
+        flight = fmax(flight, number_of(r->round[k], "in_flight", 0));
+    (void)fputs("<section><h2>Engine</h2><div class=\"columns\"><table>\n"
+                "<tr><td></td><th scope=\"col\">seconds computing</th>"
+                "<th scope=\"col\">of its time</th></tr>\n",
+                out);
+    for (size_t w = 0; w < workers && w < 64; w++) {
+        char name[40];
+        const double busy = number_of(last, "worker_computing", w);
+        const double idle = number_of(last, "worker_waiting", w);
+        const double net = number_of(last, "worker_network", w);
+        (void)snprintf(name, sizeof name, "worker %zu", w);
+        put_share(out, name, busy, busy + idle + (isnan(net) ? 0 : net));
+    }
+    (void)fputs("</table><table>\n", out);
+    if (chosen + others > 0) {
+        (void)fputs("<tr><td></td><th scope=\"col\">number</th>"
+                    "<th scope=\"col\">share</th></tr>\n",
+                    out);
+        put_share(out, "updates by the policy", chosen, chosen + others);
+        put_share(out, "other updates", others, chosen + others);
+    }
+    (void)fputs("</table><table>\n", out);
+    if (flight > 1) {
+        (void)fprintf(out,
+                      "<tr><th scope=\"row\">most rounds in flight</th>"
+                      "<td>%.0f</td><td></td></tr>\n",
+                      flight);
+    }
+    (void)fprintf(out,
+                  "<tr><th scope=\"row\">seconds in the program's callbacks, "
+                  "all workers</th><td>%.3g</td><td></td></tr>\n",
+                  callbacks);
+    if (!isnan(cpu)) {
+        (void)fprintf(out,
+                      "<tr><th scope=\"row\">CPU seconds of all threads</th>"
+                      "<td>%.3g</td><td></td></tr>\n",
+                      cpu);
+    }
+    (void)fputs("</table></div></section>\n", out);
+}
+
 /* ---- the page ------------------------------------------------------------ */
 
 static strads_err write_page(void *state, FILE *out)
 {
-    static const char *const outcome[] = {"reason",        "round",
-                                          "seconds",       "cpu_seconds",
-                                          "objective",     "gap",
-                                          "nonzeros",      "updates_policy",
-                                          "updates_other", NULL};
-    static const char *const about[] = {"version", "data",       "rows",
-                                        "columns", "entries",    "seed",
-                                        "workers", "partitions", "nodes",
-                                        NULL};
-    static const char *const machine[] = {"host", "pid", "time", NULL};
+    static const label outcome[] = {{"reason", "ended as"},
+                                    {"objective", "objective"},
+                                    {"gap", "relative gap"},
+                                    {"seconds", "seconds"},
+                                    {"cpu_seconds", "CPU seconds"},
+                                    {"round", "rounds"},
+                                    {"sweep", "sweeps"},
+                                    {"log_likelihood_per_token",
+                                     "log likelihood per token"},
+                                    {"validation_rmse", "held-out RMSE"},
+                                    {"memory_bytes", "most memory, bytes"},
+                                    {NULL, NULL}};
+    static const label about[] = {{"data", "data"},
+                                  {"rows", "rows"},
+                                  {"columns", "columns"},
+                                  {"entries", "entries"},
+                                  {"workers", "workers"},
+                                  {"partitions", "partitions"},
+                                  {"nodes", "nodes"},
+                                  {"seed", "seed"},
+                                  {NULL, NULL}};
+    static const label machine[] = {{"version", "version of strads"},
+                                    {"host", "host"},
+                                    {"time", "begun"},
+                                    {NULL, NULL}};
     const report *r = state;
     (void)fputs(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -614,15 +792,28 @@ static strads_err write_page(void *state, FILE *out)
         "overflow-wrap: anywhere; }\nh2 { font-size: 16px; margin: 0; }\n"
         "section { background: #fff; border: 1px solid #d8dee4; "
         "border-radius: 8px; padding: 16px; margin: 14px 0; }\n"
-        "p { margin: 0 0 8px; color: #57606a; }\nsvg { max-width: 100%; "
-        "height: auto; }\ntable { border-collapse: collapse; }\nth, td { "
+        "p { margin: 0 0 8px; color: #57606a; }\nsvg { width: 100%; "
+        "height: auto; display: block; }\n.charts svg { max-width: 760px; "
+        "}\n.pictures { overflow-x: auto; }\n.pictures svg { min-width: "
+        "900px; }\n"
+        ".charts { display: grid; gap: 8px 24px; grid-template-columns: "
+        "repeat(auto-fit, minmax(min(100%, 440px), 1fr)); }\n"
+        "dl { display: grid; gap: 0 32px; margin: 8px 0 0; "
+        "grid-template-columns: repeat(auto-fill, minmax(230px, 1fr)); }\n"
+        "dl div { display: flex; justify-content: space-between; gap: 12px; "
+        "border-top: 1px solid #e6eaee; padding: 3px 0; }\n"
+        "dt { color: #57606a; }\ndd { margin: 0; text-align: right; "
+        "overflow-wrap: anywhere; }\ntable { border-collapse: collapse; }\nth, "
+        "td { "
         "text-align: left; padding: 3px 14px 3px 0; font-weight: 400; "
         "overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }\n"
         "th { color: #57606a; }\n.bar { width: 40vw; max-width: 420px; }\n"
         ".bar i { display: block; height: 12px; border-radius: 2px; }\n"
         ".plus { background: #0b5cc4; }\n.minus { background: #b3261e; }\n"
-        "pre { white-space: pre-wrap; overflow-wrap: anywhere; }\n"
-        ".columns { display: flex; flex-wrap: wrap; gap: 0 60px; }\n"
+        "@media (max-width: 600px) { body { padding: 8px; } section { "
+        "padding: 12px; } .bar { width: 30vw; } }\n"
+        ".columns { display: flex; flex-wrap: wrap; gap: 0 60px; align-items: "
+        "flex-start; }\n"
         "</style></head><body><main>\n<h1>",
         out);
     put_member(out, r->start, "program");
@@ -632,12 +823,17 @@ static strads_err write_page(void *state, FILE *out)
     put_table(out, r->end, outcome);
     put_table(out, r->start, about);
     put_table(out, r->start, machine);
-    (void)fputs("</div></section>\n<section><h2>Convergence</h2>\n", out);
-    draw_measure(r, out, "objective", "Objective");
-    draw_measure(r, out, "gap", "Gap");
-    draw_measures(r, out);
-    draw_workers(r, out);
-    (void)fputs("</section>\n", out);
+    (void)fputs("</div></section>\n", out);
+    if (r->n >= 2) {
+        (void)fputs("<section><h2>Convergence</h2><div class=\"charts\">\n",
+                    out);
+        draw_measure(r, out, "objective", "Objective");
+        draw_measure(r, out, "gap", "Gap");
+        draw_measures(r, out);
+        draw_workers(r, out);
+        (void)fputs("</div></section>\n", out);
+    }
+    put_engine(r, out);
     if (r->model)
         put_coefficients(r, out);
     if (r->topics)
@@ -650,13 +846,12 @@ static strads_err write_page(void *state, FILE *out)
         (void)fputs("</div></section>\n", out);
     }
     if (r->svg)
-        (void)fprintf(out, "<section>%s</section>\n", r->svg);
-    char *options = json_dumps(json_object_get(r->start, "options"),
-                               JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-    (void)fputs("<section><h2>Options</h2><pre>", out);
-    cli_xml_text(out, options);
-    (void)fputs("</pre></section>\n</main></body></html>\n", out);
-    free(options);
+        (void)fprintf(out,
+                      "<section class=\"pictures\" tabindex=\"0\" "
+                      "aria-label=\"Pictures\">%s</section>\n",
+                      r->svg);
+    put_options(out, json_object_get(r->start, "options"));
+    (void)fputs("</main></body></html>\n", out);
     return STRADS_OK;
 }
 
