@@ -1,0 +1,282 @@
+# Cross-validation of a path.
+
+measures <- c(mse = "Mean-Squared Error", deviance = "Deviance",
+              class = "Misclassification Error", auc = "AUC",
+              mae = "Mean Absolute Error")
+
+# The measure of a family, by its name or "default".
+check_measure <- function(type, family) {
+    fits <- switch(family, binomial = names(measures),
+                   multinomial = c("mse", "deviance", "class", "mae"),
+                   c("mse", "deviance", "mae"))
+    type <- if (identical(type, "default")) {
+        if (family == "gaussian") "mse" else "deviance"
+    } else if (is.character(type) && length(type) == 1) type else NA
+    if (!(type %in% fits))
+        refuse("type.measure", type,
+               paste0("\"default\", ", paste0("\"", fits, "\"",
+                                              collapse = ", "),
+                      " for family \"", family, "\""))
+    if (family == "gaussian" && type == "deviance") "mse" else type
+}
+
+measure_name <- function(type, family)
+    if (type != "deviance") measures[[type]] else
+        paste(c(binomial = "Binomial", poisson = "Poisson",
+                multinomial = "Multinomial", gamma = "Gamma",
+                tweedie = "Tweedie")[[family]], "Deviance")
+
+# Folds from 1 on, those of each class apart.
+draw_folds <- function(y, classes, nfolds, seed) {
+    had <- if (exists(".Random.seed", globalenv()))
+        get(".Random.seed", globalenv())
+    on.exit(if (!is.null(had)) assign(".Random.seed", had, globalenv())
+            else rm(".Random.seed", envir = globalenv()))
+    set.seed(seed %% .Machine$integer.max, "Mersenne-Twister", "Inversion",
+             "Rejection")
+    folds <- integer(length(y))
+    order <- if (is.null(classes)) sample(length(y))
+             else order(y, sample(length(y)))
+    folds[order] <- rep(seq_len(nfolds), length.out = length(y))
+    folds
+}
+
+check_folds <- function(foldid, n) {
+    if (!is.numeric(foldid) || length(foldid) != n || anyNA(foldid) ||
+        any(foldid != round(foldid)) || any(foldid < 1))
+        stop("foldid: expected ", n, " whole numbers from 1 up", call. = FALSE)
+    if (length(unique(foldid)) < 2)
+        stop("foldid: all rows are of one fold, expected two at least",
+             call. = FALSE)
+    match(foldid, sort(unique(foldid)))
+}
+
+cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
+                      nfolds = 10, alpha = 1, nlambda = 100,
+                      lambda.min.ratio = NULL, lambda = NULL,
+                      type.measure = "default", foldid = NULL, keep = FALSE,
+                      threads = 1, seed = 0, data = NULL, ...) {
+    call <- match.call()
+    frame <- NULL
+    more <- list(...)
+    if (inherits(x, "formula")) {
+        if (is.null(data) && !missing(y))
+            data <- y
+        parts <- formula_parts(x, data, call$weights, call$offset,
+                               parent.frame())
+        if (!parts$intercept)
+            more$intercept <- FALSE
+        x <- parts$x
+        y <- parts$y
+        weights <- parts$weights
+        offset <- parts$offset
+        frame <- parts$frame
+    } else if (is.data.frame(x)) {
+        parts <- frame_matrix(x)
+        x <- parts$x
+        frame <- parts$frame
+    }
+    family <- family_name(family)
+    type <- check_measure(type.measure, family)
+    number("nfolds", nfolds, "a whole number from 2 up",
+           function(v) v >= 2 && v < 2^31, TRUE)
+    number("seed", seed, "a whole number from 0 up",
+           function(v) v >= 0 && v <= 2^53, TRUE)
+    yes_or_no("keep", keep)
+    given <- c(list(family = family, alpha = alpha, threads = threads), more)
+    fit <- do.call(strads, c(list(x, y, weights = weights, offset = offset,
+                                  nlambda = nlambda,
+                                  lambda.min.ratio = lambda.min.ratio,
+                                  lambda = lambda), given), quote = TRUE)
+    fit$call <- call
+    fit$call[[1]] <- quote(strads)
+    fit$call <- fit$call[!(names(call) %in% c("nfolds", "type.measure",
+                                              "foldid", "keep", "seed"))]
+    fit$frame <- frame
+    d <- design(x, y, family, weights, offset)
+    n <- nrow(d$x)
+    if (!is.null(foldid)) {
+        foldid <- check_folds(foldid, length(y))
+        if (!is.null(d$kept))
+            foldid <- match(foldid[d$kept], sort(unique(foldid[d$kept])))
+    } else {
+        if (nfolds > n)
+            refuse("nfolds", nfolds, paste("at most", n, "rows with a weight"))
+        foldid <- draw_folds(d$y, d$classes, nfolds, seed)
+    }
+    # the library has one scale for all folds, glmnet one for each
+    arguments <- utils::modifyList(formals_of_fit(), given)
+    scaled <- family == "multinomial" || family == "gaussian" && alpha < 1 ||
+        arguments$standardize && !arguments$intercept
+    loss <- type == "deviance" || type == "mse" && family == "gaussian"
+    cv <- if (loss && !keep && !scaled)
+        fold_losses(fit, d, arguments, foldid)
+    else fold_measures(fit, d, given, foldid, type, keep)
+    summed_up(cv, fit, call, type, family, keep, foldid)
+}
+
+# Losses of the folds by the library, which fits several at once.
+fold_losses <- function(fit, d, arguments, foldid) {
+    settings <- list(
+        loss = switch(fit$family, gaussian = "squared", binomial = "logistic",
+                      fit$family),
+        parameter = fit$power, alpha = as.double(arguments$alpha),
+        lambda = fit$lambda, standardize = arguments$standardize,
+        intercept = arguments$intercept,
+        lower = bound("lower.limits", arguments$lower.limits, ncol(d$x)),
+        upper = bound("upper.limits", arguments$upper.limits, ncol(d$x)),
+        thresh = arguments$thresh, threads = arguments$threads)
+    p <- problem(d, fit$family, settings,
+                 factors(arguments$penalty.factor, arguments$exclude,
+                         ncol(d$x)))
+    file <- tempfile("folds")
+    on.exit(unlink(file))
+    writeLines(format(foldid, scientific = FALSE, trim = TRUE), file)
+    p$settings$file <- file
+    p$settings$folds <- 2
+    cv <- .Call(C_cv, handed_over(p$d), p$settings)
+    if (cv$interrupted)
+        interrupt(fit)
+    warn_of_points("folds' paths", fit$lambda, cv$gap, p$settings$thresh)
+    list(cvm = cv$error, cvsd = cv$deviation)
+}
+
+formals_of_fit <- function()
+    lapply(as.list(formals(strads))[c("standardize", "intercept", "thresh",
+                                      "threads", "alpha", "lower.limits",
+                                      "upper.limits")], eval)
+
+# Other measures: a path for each fold, and its predictions.
+fold_measures <- function(fit, d, given, foldid, type, keep) {
+    w <- if (is.null(d$weights)) rep(1, nrow(d$x)) else d$weights
+    y <- if (is.null(d$classes)) d$y
+         else factor(d$classes[d$y + 1], d$classes)
+    kept <- NULL
+    folds <- lapply(seq_len(max(foldid)), function(f) {
+        out <- foldid == f
+        if (!is.null(d$classes) &&
+            length(unique(y[!out])) < length(d$classes))
+            stop("without the rows of fold ", f, " a class has no rows; use ",
+                 "fewer folds", call. = FALSE)
+        one <- do.call(strads, c(list(d$x[!out, , drop = FALSE], y[!out],
+                                      weights = d$weights[!out],
+                                      offset = d$offset[!out],
+                                      lambda = fit$lambda), given),
+                       quote = TRUE)
+        mean <- predict(one, d$x[out, , drop = FALSE], type = "response",
+                        newoffset = d$offset[out])
+        list(out = out, mean = mean,
+             error = row_errors(fit, y[out], mean, type, w[out]))
+    })
+    size <- vapply(folds, function(f) sum(w[f$out]), 0)
+    error <- do.call(rbind, lapply(folds, function(f)
+        if (type == "auc") f$error
+        else colSums(f$error * w[f$out]) / sum(w[f$out])))
+    cvm <- colSums(error * size) / sum(size)
+    cvsd <- sqrt(colSums(sweep(error, 2, cvm)^2 * size) / sum(size) /
+                 (length(folds) - 1))
+    if (keep) {
+        kept <- array(NA_real_, c(nrow(d$x), dim(folds[[1]]$mean)[-1]))
+        for (f in folds) {
+            if (length(dim(kept)) == 3)
+                kept[f$out, , ] <- f$mean
+            else kept[f$out, ] <- f$mean
+        }
+    }
+    list(cvm = unname(cvm), cvsd = unname(cvsd), kept = kept)
+}
+
+# Errors of held-out rows, counted as in glmnet: [rows x points], or the auc of
+# each point.
+row_errors <- function(fit, y, mean, type, w) {
+    away <- function(p) pmax(p, 1e-300)
+    if (fit$family == "multinomial") {
+        on <- outer(as.integer(y), seq_along(fit$classes), `==`) * 1
+        all <- array(on, dim(mean))
+        return(switch(type,
+            mse = apply((all - mean)^2, c(1, 3), sum),
+            mae = apply(abs(all - mean), c(1, 3), sum),
+            deviance = apply(-2 * all * log(away(mean)), c(1, 3), sum),
+            class = apply(mean, c(1, 3), which.max) != as.integer(y)) |>
+            matrix(nrow = dim(mean)[1]))
+    }
+    if (fit$family == "binomial") {
+        y <- as.integer(y) - 1
+        return(switch(type,
+            mse = 2 * (y - mean)^2, mae = 2 * abs(y - mean),
+            deviance = -2 * log(away(abs(1 - y - mean))),
+            class = (mean > 0.5) != y,
+            auc = apply(mean, 2, area_under_curve, y = y, w = w)))
+    }
+    switch(type, mse = (y - mean)^2, mae = abs(y - mean),
+           deviance = row_deviance(fit$family, y, log(mean), fit$power))
+}
+
+# The share of pairs of a positive and a negative row, by weight, that `p` has
+# in order; ties count half.
+area_under_curve <- function(p, y, w) {
+    if (all(y == y[1]))
+        stop("type.measure \"auc\": a fold has one class only; use fewer ",
+             "folds", call. = FALSE)
+    at <- order(p)
+    group <- cumsum(c(TRUE, diff(p[at]) > 0))
+    up <- rowsum(w[at] * y[at], group)
+    down <- rowsum(w[at] * (1 - y[at]), group)
+    sum(up * (cumsum(down) - down / 2)) / (sum(up) * sum(down))
+}
+
+summed_up <- function(cv, fit, call, type, family, keep, foldid) {
+    cvm <- cv$cvm
+    cvsd <- cv$cvsd
+    sign <- if (type == "auc") -1 else 1
+    best <- which.min(sign * cvm)
+    simplest <- which(sign * cvm <= sign * cvm[best] + cvsd[best])[1]
+    structure(c(list(call = call, lambda = fit$lambda, cvm = cvm, cvsd = cvsd,
+                     cvup = cvm + cvsd, cvlo = cvm - cvsd, nzero = fit$df,
+                     name = stats::setNames(measure_name(type, family), type),
+                     strads.fit = fit, lambda.min = fit$lambda[best],
+                     lambda.1se = fit$lambda[simplest],
+                     index = matrix(c(best, simplest), 2, dimnames = list(
+                         c("min", "1se"), "Lambda"))),
+                if (keep) list(fit.preval = cv$kept, foldid = foldid)),
+              class = "cv.strads")
+}
+
+at_lambda <- function(object, s) {
+    if (is.character(s)) {
+        object[[match.arg(s, c("lambda.1se", "lambda.min"))]]
+    } else s
+}
+
+coef.cv.strads <- function(object, s = "lambda.1se", ...)
+    coef(object$strads.fit, at_lambda(object, s), ...)
+
+predict.cv.strads <- function(object, newx, s = "lambda.1se", ...)
+    predict(object$strads.fit, newx, at_lambda(object, s), ...)
+
+print.cv.strads <- function(x, digits = max(3, getOption("digits") - 3), ...) {
+    cat("\nCall: ", deparse(x$call), "\n\nMeasure:", x$name, "\n\n")
+    at <- match(c(x$lambda.min, x$lambda.1se), x$lambda)
+    print(data.frame(Lambda = signif(x$lambda[at], digits), Index = at,
+                     Measure = signif(x$cvm[at], digits),
+                     SE = signif(x$cvsd[at], digits), Nonzero = x$nzero[at],
+                     row.names = c("min", "1se")))
+    invisible(x)
+}
+
+plot.cv.strads <- function(x, sign.lambda = 1, ...) {
+    at <- sign.lambda * log(pmax(x$lambda, 1e-300))
+    shown <- list(...)
+    usual <- list(x = at, y = x$cvm, ylim = range(x$cvlo, x$cvup),
+                  xlab = if (sign.lambda > 0) "log lambda" else "-log lambda",
+                  ylab = x$name, type = "n")
+    do.call(plot, utils::modifyList(usual, shown))
+    wide <- x$cvup > x$cvlo # arrows of no length warn
+    if (any(wide))
+        arrows(at[wide], x$cvlo[wide], at[wide], x$cvup[wide], angle = 90,
+               code = 3, length = 0.02, col = "grey60")
+    points(at, x$cvm, pch = 20, col = "firebrick")
+    abline(v = at[x$index], lty = 3)
+    axis(3, at = at, labels = x$nzero, tick = FALSE, line = -0.5)
+    invisible(x)
+}

@@ -1,0 +1,67 @@
+# Formulas and data frames: their matrix, and the matrix of new rows.
+
+# Factors and strings become a column for each level, as the penalty makes
+# coefficients of all of them identifiable.
+level_contrasts <- function(frame) {
+    named <- names(frame)[vapply(frame, function(v) is.factor(v) ||
+                                     is.character(v), NA)]
+    lapply(stats::setNames(nm = named), function(k)
+        stats::contrasts(factor(frame[[k]]), contrasts = FALSE))
+}
+
+matrix_of <- function(terms, frame, contrasts) {
+    x <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
+    at <- match("(Intercept)", colnames(x))
+    attr(x, "assign") <- attr(x, "contrasts") <- NULL
+    rownames(x) <- NULL
+    if (is.na(at)) x else x[, -at, drop = FALSE]
+}
+
+# The matrix of a data frame, and how to make one of new rows.
+frame_matrix <- function(x) {
+    terms <- stats::terms(~ ., data = x)
+    frame <- stats::model.frame(terms, x, na.action = stats::na.pass)
+    contrasts <- level_contrasts(frame)
+    list(x = matrix_of(terms, frame, contrasts),
+         frame = list(terms = terms, contrasts = contrasts,
+                      levels = stats::.getXlevels(terms, frame)))
+}
+
+# x, y, weights and offset of a formula. `weights` and `offset` are expressions
+# of the data.
+formula_parts <- function(formula, data, weights, offset, env) {
+    given <- list(formula = formula)
+    given$data <- data
+    given$weights <- weights
+    given$offset <- offset
+    frame <- eval(as.call(c(quote(stats::model.frame), given,
+                            drop.unused.levels = TRUE)), env)
+    terms <- attr(frame, "terms")
+    y <- stats::model.response(frame)
+    if (is.null(y))
+        stop("the formula has no y: expected y ~ ...", call. = FALSE)
+    inside <- stats::delete.response(terms)
+    contrasts <- level_contrasts(frame[intersect(
+        names(frame), attr(inside, "term.labels"))])
+    list(x = matrix_of(inside, frame, contrasts), y = y,
+         weights = stats::model.weights(frame),
+         offset = stats::model.offset(frame),
+         intercept = attr(terms, "intercept") == 1,
+         frame = list(terms = inside, contrasts = contrasts,
+                      levels = stats::.getXlevels(inside, frame)))
+}
+
+# New rows of a fit as a matrix.
+new_rows <- function(object, newx) {
+    if (is.data.frame(newx)) {
+        made <- object$frame
+        if (is.null(made))
+            return(frame_matrix(newx)$x)
+        frame <- stats::model.frame(made$terms, newx, xlev = made$levels,
+                                    na.action = stats::na.pass)
+        return(matrix_of(made$terms, frame, made$contrasts))
+    }
+    if (is.null(dim(newx)) && is.numeric(newx))
+        newx <- matrix(newx, 1)
+    newx
+}

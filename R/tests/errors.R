@@ -1,0 +1,60 @@
+# Standard errors against stats::glm.
+library(strads)
+
+fields <- function(family, seed) {
+    set.seed(seed)
+    n <- sample(c(40L, 120L, 400L), 1)
+    p <- sample(c(1L, 3L, 6L), 1)
+    x <- matrix(rnorm(n * p, sample(0:3, 1)), n)
+    x[, 1] <- x[, 1] * 10^sample(-2:2, 1)
+    z <- as.vector(scale(x) %*% rnorm(p, 0, 0.4))
+    y <- switch(family, gaussian = z + rnorm(n), binomial = z + rlogis(n) > 0,
+                poisson = rpois(n, exp(z)), gamma = exp(z) * rgamma(n, 2) / 2)
+    list(x = x, y = as.double(y),
+         w = if (seed %% 2) NULL else sample(1:3, n, TRUE),
+         offset = if (seed %% 3 == 0) rnorm(n) / 4)
+}
+of <- list(gaussian = gaussian(), binomial = quasibinomial(),
+           poisson = poisson(), gamma = Gamma("log"))
+for (family in names(of))
+    for (seed in 1:12) {
+        f <- fields(family, seed)
+        if (length(unique(f$y)) < 2)
+            next
+        ours <- strads(f$x, f$y, family, weights = f$w, offset = f$offset,
+                       lambda = 0)
+        s <- summary(ours)
+        theirs <- suppressWarnings(glm(
+            f$y ~ f$x, weights = f$w, offset = f$offset,
+            family = if (family == "binomial") binomial() else of[[family]],
+            control = glm.control(1e-14, 100)))
+        t <- summary(theirs)
+        known <- unname(t$coefficients)
+        stopifnot(isTRUE(all.equal(unname(s$coefficients), known,
+                                   tolerance = 1e-5)),
+                  isTRUE(all.equal(s$dispersion, t$dispersion,
+                                   tolerance = 1e-5)),
+                  s$df.residual == t$df.residual,
+                  isTRUE(all.equal(s$deviance, t$deviance, tolerance = 1e-7)),
+                  isTRUE(all.equal(s$null.deviance, t$null.deviance,
+                                   tolerance = 1e-7)))
+        if (family == "gaussian" && is.null(f$offset))
+            stopifnot(isTRUE(all.equal(unname(confint(ours, level = 0.9)),
+                                       unname(confint(lm(f$y ~ f$x,
+                                                         weights = f$w),
+                                                      level = 0.9)),
+                                       tolerance = 1e-5)))
+    }
+f <- fields("gaussian", 5)
+s <- summary(strads(f$x, exp(f$y), "tweedie", lambda = 0, intercept = FALSE))
+stopifnot(nrow(s$coefficients) == ncol(f$x), all(s$coefficients[, 2] > 0))
+print(s)
+refused <- function(call, words) {
+    said <- tryCatch({ call; "" }, error = conditionMessage)
+    stopifnot(grepl(words, said, fixed = TRUE))
+}
+refused(summary(strads(f$x, f$y)), "expected one with lambda = 0")
+refused(summary(strads(cbind(f$x, f$x), f$y, lambda = 0)), "depend")
+refused(summary(strads(f$x, f$x[, 1] > median(f$x[, 1]), "binomial",
+                       lambda = 0)),
+        "separates")

@@ -1,0 +1,136 @@
+# Formulas, data frames, measures of a cross-validation, and methods.
+library(strads)
+library(Matrix)
+
+set.seed(3)
+n <- 150L
+d <- data.frame(size = rnorm(n), kind = factor(sample(c("a", "b", "c"), n, TRUE)),
+                on = rnorm(n) > 0, more = rnorm(n))
+d$y <- 2 * d$size - (d$kind == "b") + d$on + rnorm(n) / 5
+d$group <- c("low", "mid", "high")[findInterval(d$y, c(0, 1.5)) + 1]
+d$count <- rpois(n, exp(d$size / 2))
+w <- runif(n)
+
+# a formula, a data frame and a matrix are the same fit
+by_hand <- cbind(size = d$size, kinda = d$kind == "a", kindb = d$kind == "b",
+                 kindc = d$kind == "c", onTRUE = d$on, more = d$more) * 1
+same <- function(a, b) {
+    a$call <- b$call <- a$frame <- b$frame <- NULL
+    stopifnot(isTRUE(all.equal(a, b)))
+}
+one <- strads(y ~ size + kind + on + more, data = d)
+# R gives logical columns one column for TRUE beside an intercept
+stopifnot(identical(rownames(one$beta), colnames(by_hand)))
+same(one, strads(by_hand, d$y))
+same(strads(y ~ size + kind + on + more, d), one)
+same(strads(d[c("size", "kind", "on", "more")], d$y), one)
+same(strads(y ~ size + kind + on + more, data = d, weights = w, offset = more),
+     strads(by_hand, d$y, weights = w, offset = d$more))
+same(strads(y ~ size + more - 1, data = d),
+     strads(by_hand[, c(1, 6)], d$y, intercept = FALSE))
+new <- d[5:1, ]
+new$kind <- as.character(new$kind)
+stopifnot(identical(unname(predict(one, new, s = 0.1)),
+                    unname(predict(one, by_hand[5:1, ], s = 0.1))),
+          identical(unname(predict(one, new[1, ], s = 0.1)),
+                    unname(predict(one, by_hand[5, , drop = FALSE], s = 0.1))))
+
+# exact coefficients between points are those of a fit there
+coarse <- strads(by_hand, d$y, thresh = 1e-12, nlambda = 4, fdev = 0)
+s <- mean(coarse$lambda[2:3])
+tight <- strads(by_hand, d$y, lambda = s, thresh = 1e-12)
+stopifnot(max(abs(coef(coarse, s, exact = TRUE) - coef(tight))) < 1e-6,
+          max(abs(coef(coarse, s) - coef(tight))) > 1e-3)
+
+# families' responses, nonzero and class
+many <- strads(by_hand, d$group, "multinomial", nlambda = 8)
+p <- predict(many, by_hand, type = "response")
+stopifnot(identical(dim(p), c(n, 3L, length(many$lambda))),
+          max(abs(apply(p, c(1, 3), sum) - 1)) < 1e-12,
+          identical(predict(many, by_hand, type = "class")[, 4],
+                    many$classes[max.col(p[, , 4], "first")]),
+          identical(dim(predict(many, by_hand[1, ], s = 0.1, type = "response")),
+                    c(1L, 3L, 1L)),
+          length(predict(many, type = "nonzero")) == 3)
+few <- strads(by_hand, d$count, poisson(), nlambda = 8)
+stopifnot(max(abs(log(predict(few, by_hand, type = "response")) -
+                  predict(few, by_hand))) < 1e-12,
+          identical(dim(predict(few, by_hand)), c(n, length(few$lambda))))
+z <- exp(d$size / 3) * rgamma(n, 3) / 3
+for (family in c("gamma", "tweedie")) {
+    made <- strads(by_hand, z, family, thresh = 1e-10, standardize = FALSE)
+    k <- 9
+    mu <- as.vector(predict(made, by_hand, made$lambda[k], "response"))
+    g <- as.vector(crossprod(by_hand, (z - mu) / mu^(if (family == "gamma") 1
+                                                    else 0.5))) / n
+    stopifnot(max(abs(g)) < made$lambda[k] * (1 + 1e-4),
+              max(abs(g)) > made$lambda[k] * (1 - 1e-4))
+}
+
+# dfmax, exclude
+stopifnot(max(strads(by_hand, d$y, dfmax = 2)$df) == 2,
+          all(strads(by_hand, d$y, exclude = 1)$beta[1, ] == 0),
+          all(strads(by_hand, d$y, lower.limits = 0)$beta >= 0))
+
+# each measure against its definition on the folds' own fits
+folds <- rep(1:5, length.out = n)
+by_definition <- function(cv, y, family, error, ...) {
+    raw <- t(sapply(1:5, function(f) {
+        out <- folds == f
+        fit <- strads(by_hand[!out, ], y[!out], family, weights = w[!out],
+                      lambda = cv$lambda, ...)
+        error(predict(fit, by_hand[out, ], type = "response"), y[out], w[out])
+    }))
+    size <- tapply(w, folds, sum)
+    mean <- apply(raw, 2, weighted.mean, size)
+    sd <- sqrt(apply(sweep(raw, 2, mean)^2, 2, weighted.mean, size) / 4)
+    stopifnot(max(abs(cv$cvm / mean - 1)) < 2e-2,
+              max(abs(cv$cvsd - sd)) < 2e-2 * max(sd),
+              cv$cvm[cv$index[1]] == if (names(cv$name) == "auc") max(cv$cvm)
+                                     else min(cv$cvm))
+}
+rows <- function(error) function(p, y, w) apply(error(p, y), 2, weighted.mean, w)
+two <- ifelse(d$y > 0.7, "up", "down")
+up <- function(y) (y == "up") * 1
+both <- function(...) cv.strads(by_hand, ..., weights = w, foldid = folds,
+                                thresh = 1e-8, nlambda = 15)
+for (alpha in c(1, 0.4)) {
+    by_definition(both(d$y, alpha = alpha), d$y, "gaussian",
+                  rows(function(p, y) (p - y)^2), alpha = alpha, thresh = 1e-8)
+}
+by_definition(both(d$y, type.measure = "mae"), d$y, "gaussian",
+              rows(function(p, y) abs(p - y)), thresh = 1e-8)
+by_definition(both(two, "binomial"), two, "binomial",
+              rows(function(p, y) -2 * log(abs(1 - up(y) - p))), thresh = 1e-8)
+by_definition(both(two, "binomial", type.measure = "class"), two, "binomial",
+              rows(function(p, y) (p > 0.5) != up(y)), thresh = 1e-8)
+by_definition(both(two, "binomial", type.measure = "auc"), two, "binomial",
+              function(p, y, w) apply(p, 2, function(v) {
+    pairs <- outer(v[y == "up"], v[y != "up"], function(a, b)
+        (a > b) + (a == b) / 2)
+    weights <- outer(w[y == "up"], w[y != "up"])
+    sum(pairs * weights) / sum(weights)
+}), thresh = 1e-8)
+by_definition(both(d$count, "poisson"), d$count, "poisson",
+              rows(function(p, y) 2 * (p - y + y * log(pmax(y, 1e-99) / p))),
+              thresh = 1e-8)
+kept <- both(two, "binomial", keep = TRUE)
+stopifnot(identical(dim(kept$fit.preval), c(n, length(kept$lambda))),
+          max(abs(kept$cvm / both(two, "binomial")$cvm - 1)) < 1e-6)
+classes <- cv.strads(by_hand, d$group, "multinomial", nfolds = 4, nlambda = 8,
+                     type.measure = "class")
+stopifnot(min(classes$cvm) < 0.5, length(coef(classes)) == 3)
+
+# draws of folds leave the session's random numbers as they were
+set.seed(1)
+a <- runif(1)
+set.seed(1)
+invisible(cv.strads(by_hand, d$y, nlambda = 5))
+stopifnot(identical(a, runif(1)))
+
+pdf(NULL)
+plot(many)
+plot(one, xvar = "dev")
+plot(strads(by_hand, d$y, lambda = 0.1))
+plot(classes, sign.lambda = -1, main = "folds")
+print(few)
