@@ -360,6 +360,13 @@ bool strads_glm_separable(const void *);
 const double *strads_glm_intercepts(const void *);
 double strads_glm_mean(const char *, double);
 bool strads_glm_classifies(const char *);
+typedef struct strads_glm_dispersion {
+    double value, dof;
+    bool estimated;
+} strads_glm_dispersion;
+strads_err strads_glm_errors(const strads_data *, const strads_glm_options *,
+                             const double *, double, double *,
+                             strads_glm_dispersion *);
 
 typedef struct strads_logistic_options {
     double lambda, lambda_ratio, c, l1_ratio;

@@ -21,7 +21,7 @@ _HOME = {
     "GLM": "glm", "GLMClassifier": "glm", "PoissonRegressor": "glm",
     "GammaRegressor": "glm", "TweedieRegressor": "glm",
     "HuberRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
-    "SparseGroupLasso": "glm", "glm_path": "glm",
+    "SparseGroupLasso": "glm", "glm_path": "glm", "Summary": "errors",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
     "FactorizationMachine": "machines",
     "FactorizationMachineClassifier": "machines",

@@ -139,6 +139,19 @@ class LinearSVR(_Regressor):
     def fit(self: _Self, X: _Matrix, y: ArrayLike,
             sample_weight: ArrayLike | None = None) -> _Self: ...
 
+class Summary:
+    names: list[str]
+    coef: _Floats
+    se: _Floats
+    statistic: _Floats
+    pvalue: _Floats
+    interval: _Floats
+    dispersion: float
+    estimated: bool
+    dof: float
+    level: float
+    def frame(self) -> Any: ...
+
 class GLM(_Regressor):
     def __init__(self, loss: str = "squared", penalty: str = "l1", *,
                  alpha: float = 1.0, l1_ratio: float = 0.5,
@@ -153,6 +166,10 @@ class GLM(_Regressor):
     def fit(self: _Self, X: _Matrix, y: ArrayLike,
             sample_weight: ArrayLike | None = None,
             offset: ArrayLike | None = None) -> _Self: ...
+    def summary(self, X: _Matrix, y: ArrayLike,
+                sample_weight: ArrayLike | None = None,
+                offset: ArrayLike | None = None, *,
+                level: float = 0.95) -> Summary: ...
 
 class PoissonRegressor(GLM):
     def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True,
@@ -296,6 +313,9 @@ class GLMClassifier(_Classifier):
                  callbacks: _Callbacks = None) -> None: ...
     def predict_proba(self, X: _Matrix) -> _Floats: ...
     def predict_log_proba(self, X: _Matrix) -> _Floats: ...
+    def summary(self, X: _Matrix, y: ArrayLike,
+                sample_weight: ArrayLike | None = None, *,
+                level: float = 0.95) -> Summary: ...
 
 # ---- paths: alphas [n], coefs [n_features, n], gaps [n], intercepts [n] ----
 

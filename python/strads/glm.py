@@ -9,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from . import engine, params, search
+from . import engine, errors, params, search
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
 from .linear import (_Regressor, checked_labels, path_of, row_weights,
@@ -161,6 +161,17 @@ class GLM(_Regressor):
             set_lambda(config, self.alpha)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])), glm=True)
+
+    def summary(self, X, y, sample_weight=None, offset=None, *, level=0.95):
+        """Standard errors, tests and intervals of a fit without a penalty (alpha
+        0 or penalty "none"), on the data of the fit: a Summary. Estimates are
+        those of `fit`, as exact as its `tol`."""
+        errors.check_fit(self, X, self._penalty)
+        X, y, weight, offset, _, _ = self._prepared(X, y, sample_weight, offset)
+        config, kept = _config(X.shape[1], self._loss, "none",
+                               parameter=self._parameter, offset=offset,
+                               fit_intercept=self.fit_intercept)
+        return errors.of_fit(self, X, y, weight, offset, config, level)
 
     def _of_command(self):
         return "glm", {"loss": self._loss}
@@ -436,6 +447,15 @@ class GLMClassifier(Classifier):
         self._keep(finished, lib.strads_glm_intercepts(finished.state),
                    X.shape[1])
         return self._done(finished, glm=True)
+
+    def summary(self, X, y, sample_weight=None, *, level=0.95):
+        """As GLM.summary, for two classes and loss "logistic"."""
+        errors.check_fit(self, X, self.penalty)
+        X, number, weight = self._checked(X, y, sample_weight)
+        config, kept = _config(X.shape[1], self.loss, "none",
+                               fit_intercept=self.fit_intercept)
+        kept.append(self._list_classes(config))
+        return errors.of_fit(self, X, number, weight, None, config, level)
 
     def _of_command(self):
         return "glm", {"loss": self.loss}
