@@ -363,7 +363,7 @@ static strads_err run_errors(work *w)
                              &w->dispersion);
 }
 
-/* ---- a pack --------------------------------------------------------------- */
+/* ---- a pack -------------------------------------------------------------- */
 
 static bool continues(void *arg, strads_pack_phase phase, uint64_t done,
                       uint64_t total)

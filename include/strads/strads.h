@@ -3,6 +3,7 @@
 #ifndef STRADS_STRADS_H
 #define STRADS_STRADS_H
 
+#include "strads/arrow.h"
 #include "strads/data.h"
 #include "strads/engine.h"
 #include "strads/error.h"
