@@ -9,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from . import engine, errors, params, search
+from . import arrow, engine, errors, params, search
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
 from .linear import (_Regressor, checked_labels, path_of, row_weights,
@@ -486,7 +486,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
                   "fit_intercept": fit_intercept, "n_jobs": n_jobs,
                   "max_iter": max_iter, "alphas": alphas},
                  {"l1_ratio": _SHARE})
-    X = check_array(X, accept_sparse=["csc", "csr"],
+    X = check_array(arrow.matrix_of(X), accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
     y = checked_labels(X, y)
     weight = row_weights(sample_weight, X)

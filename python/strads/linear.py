@@ -17,7 +17,7 @@ from sklearn.utils.validation import (_check_sample_weight, check_array,
                                       check_consistent_length, check_is_fitted,
                                       column_or_1d)
 
-from . import engine, params, plots, search, states
+from . import arrow, engine, params, plots, search, states
 from ._strads import ffi, lib
 from .model import Model, read_model, restored, state_of
 from .search import counted, path_points, warn_of_points
@@ -431,7 +431,7 @@ def enet_path(X, y, *, l1_ratio=0.5, eps=1e-3, n_alphas=100, alphas=None,
     Returns alphas [n], descending, coefs [n_features, n], dual_gaps [n]; with
     fit_intercept also the intercepts [n]."""
     params.check(locals(), {"l1_ratio": PATH_SHARE}, "enet_path")
-    X = check_array(X, accept_sparse=["csc", "csr"],
+    X = check_array(arrow.matrix_of(X), accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
     y = checked_labels(X, y)
     config = ffi.new("strads_glm_path_options *")

@@ -6,6 +6,7 @@ import os
 import numpy as np
 import scipy.sparse as sparse
 
+from . import arrow
 from ._strads import ffi, lib
 from .engine import call, data_of, pointer
 
@@ -75,8 +76,8 @@ def pack(X, path, y=None, *, values="exact", sample_weight=None,
          feature_names=None):
     """Writes a pack to `path`, which is complete or absent afterwards.
 
-    X: scipy sparse in any form, numpy, a pandas data frame (its columns give
-    the names), or the name of a file, or a list of such names: LIBSVM,
+    X: scipy sparse in any form, numpy, a pandas data frame or a table of Arrow
+    (their columns give the names), or the name of a file, or a list of such names: LIBSVM,
     MatrixMarket, .npy, .npz as scipy.sparse.save_npz writes it, or packs.
     y: [rows] numbers or text; with files: the name of a file with labels,
     where the file has none. values: "exact", "f16" or "f32". Up to 256
@@ -102,7 +103,7 @@ def pack(X, path, y=None, *, values="exact", sample_weight=None,
         call(lib.strads_pack_files, ffi.new("char *[]", kept), len(kept),
              os.fsencode(path), cut, how, ffi.NULL)
         return open_pack(path)
-    matrix, names = _matrix_of(X)
+    matrix, names = _matrix_of(arrow.matrix_of(X))
     names = names if feature_names is None else list(feature_names)
     label, words = _labels_of(y)
     for what, given in (("y", label), ("sample_weight", weight)):

@@ -8,12 +8,18 @@ import numbers
 
 import numpy as np
 
+from . import arrow
+
 try:
-    from sklearn.utils.validation import validate_data
+    from sklearn.utils.validation import validate_data as _validate_data
 except ImportError:  # scikit-learn before 1.6
-    def validate_data(estimator, *data, **how):
-        """Checks data; stores or compares their columns."""
+    def _validate_data(estimator, *data, **how):
         return estimator._validate_data(*data, **how)
+
+
+def validate_data(estimator, X, *y, **how):
+    """Checks data; stores or compares their columns."""
+    return _validate_data(estimator, arrow.matrix_of(X), *y, **how)
 
 
 def refuse(model, name, expected):
