@@ -27,7 +27,8 @@ _HOME = {
     "FactorizationMachineClassifier": "machines",
     "Program": "program", "Session": "program",
     "pack": "packs", "open_pack": "packs", "Pack": "packs",
-    "read_model": "model", "Model": "model",
+    "read_model": "model", "Model": "model", "params_dict": "model",
+    "metrics_dict": "model",
     "StradsError": "engine", "Progress": "engine", "version": "engine",
 }
 __all__ = sorted(_HOME)

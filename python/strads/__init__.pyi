@@ -456,6 +456,8 @@ class MatrixFactorization(_Estimator):
 
 # ---- files -----------------------------------------------------------------
 
+def params_dict(model: Any) -> dict[str, float | str | None]: ...
+def metrics_dict(model: Any) -> dict[str, float]: ...
 class Model:
     program: str
     coef: _Floats

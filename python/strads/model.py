@@ -231,3 +231,37 @@ def _read_topics(path):
     topics.n_features_in_ = int(model.words)
     topics.vocabulary_ = packs._words_of(model.names)
     return topics
+
+
+# ---- plain dicts ----------------------------------------------------------
+
+def params_dict(model):
+    """The parameters of an estimator as numbers, texts and None, for
+    experiment trackers: mlflow.log_params(strads.params_dict(model)). Arrays
+    are named by their type and shape; callbacks are left out."""
+    def plain(value):
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, (list, tuple, dict)) and len(repr(value)) <= 200:
+            return repr(value)
+        return f"{type(value).__name__} {np.shape(value)}"
+
+    return {name: plain(value) for name, value in
+            model.get_params(deep=False).items() if name != "callbacks"}
+
+
+def metrics_dict(model):
+    """The figures of a fit as floats: mlflow.log_metrics(strads.metrics_dict(
+    model)). These are the fitted attributes that are one number, without the
+    last _ of their names, and `nonzeros`, the coefficients that are not 0."""
+    found = {name[:-1]: float(value) for name, value in vars(model).items()
+             if name.endswith("_") and not name.startswith("_") and
+             isinstance(value, (int, float, np.number)) and
+             not isinstance(value, bool)}
+    coef = getattr(model, "coef_", None)
+    if coef is not None:
+        found["nonzeros"] = float(
+            coef.nnz if hasattr(coef, "nnz") else np.count_nonzero(coef))
+    return found
