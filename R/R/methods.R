@@ -38,8 +38,22 @@ exact_fit <- function(object, s, exact, ...) {
              call. = FALSE))
 }
 
-coef.strads <- function(object, s = NULL, exact = FALSE, ...) {
-    object <- exact_fit(object, s, exact, ...)
+# The mixture of a fit and its relaxed one, which has the share 1 - gamma.
+mixed <- function(object, gamma) {
+    number("gamma", gamma, "a number from 0 to 1",
+           function(v) v >= 0 && v <= 1)
+    if (gamma == 1)
+        return(object)
+    if (is.null(object$relaxed))
+        stop("gamma is ", gamma, ": the fit has no relaxed one, expected ",
+             "relax = TRUE in the fit", call. = FALSE)
+    object$a0 <- gamma * object$a0 + (1 - gamma) * object$relaxed$a0
+    object$beta <- gamma * object$beta + (1 - gamma) * object$relaxed$beta
+    object
+}
+
+coef.strads <- function(object, s = NULL, exact = FALSE, gamma = 1, ...) {
+    object <- mixed(exact_fit(object, s, exact, ...), gamma)
     one <- function(a0, beta) {
         all <- rbind(matrix(a0, 1, dimnames = list("(Intercept)", NULL)),
                      as.matrix(beta))
@@ -54,9 +68,9 @@ coef.strads <- function(object, s = NULL, exact = FALSE, ...) {
 predict.strads <- function(object, newx, s = NULL,
                            type = c("link", "response", "class",
                                     "coefficients", "nonzero"),
-                           exact = FALSE, newoffset = NULL, ...) {
+                           exact = FALSE, newoffset = NULL, gamma = 1, ...) {
     type <- match.arg(type)
-    b <- coef(object, s, exact, ...)
+    b <- coef(object, s, exact, gamma, ...)
     if (type == "coefficients")
         return(b)
     if (type == "nonzero") {

@@ -26,9 +26,10 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                    thresh = 1e-4, dfmax = NULL, exclude = NULL,
                    penalty.factor = NULL, lower.limits = -Inf,
                    upper.limits = Inf, threads = 1, devmax = 0.999,
-                   fdev = 1e-5, power = 1.5, data = NULL, ...) {
+                   fdev = 1e-5, power = 1.5, relax = FALSE, data = NULL, ...) {
     call <- match.call()
     check_dots(...)
+    yes_or_no("relax", relax)
     frame <- NULL
     if (inherits(x, "formula")) {
         if (is.null(data) && !missing(y))
@@ -73,9 +74,7 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
         thresh = thresh, threads = threads, devmax = devmax, fdev = fdev)
     p <- problem(d, family, settings,
                  factors(penalty.factor, exclude, ncol(d$x)))
-    fit <- if (family == "multinomial")
-        .Call(C_classes, handed_over(p$d), p$settings)
-    else .Call(C_path, handed_over(p$d), p$settings)
+    fit <- run_problem(p)
     if (fit$interrupted && length(fit$lambda) == 0)
         interrupt(NULL)
     made <- as_path(fit, p, dfmax)
@@ -87,10 +86,59 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
         made$power <- power
     if (fit$interrupted)
         interrupt(made)
+    if (relax)
+        made$relaxed <- relaxed_path(made, d, settings)
     warn_of_points("path", made$lambda, made$gap, thresh)
     if (identical(lambda, 0))
         made$data <- d
     made
+}
+
+# A path; a fit without a penalty is one of its own.
+run_problem <- function(p) {
+    alone <- identical(p$settings$lambda, 0)
+    if (!alone && p$family != "multinomial")
+        return(.Call(C_path, handed_over(p$d), p$settings))
+    p$settings$factor <- if (!alone) p$settings$factor
+    fit <- .Call(C_classes, handed_over(p$d), p$settings)
+    if (p$family == "multinomial" || length(fit$lambda) == 0)
+        return(fit)
+    on <- which(fit$beta != 0)
+    fit$i <- on - 1L
+    fit$p <- c(0L, length(on))
+    fit$x <- fit$beta[on]
+    fit$deviance <- 2 * sum(p$w) * fit$deviance
+    fit
+}
+
+# The coefficients of a fit without a penalty on the columns of each point; the
+# point's own where there are more than n - 3 of them, as they would not be
+# unique.
+relaxed_path <- function(made, d, settings) {
+    if (made$family == "multinomial")
+        stop("relax: family \"multinomial\" has no relaxed fits",
+             call. = FALSE)
+    settings$lambda <- 0
+    settings$alpha <- 1
+    settings$thresh <- min(settings$thresh, 1e-9)
+    settings$devmax <- settings$fdev <- 0
+    a0 <- made$a0
+    beta <- as.matrix(made$beta)
+    sets <- apply(beta != 0, 2, function(on) paste(which(on), collapse = " "))
+    for (one in unique(sets)) {
+        at <- which(sets == one)
+        on <- which(beta[, at[1]] != 0)
+        if (length(on) == 0 || length(on) > nrow(d$x) - 3)
+            next
+        p <- problem(d, made$family, settings, list(kept = on, factor = NULL))
+        fit <- run_problem(p)
+        if (fit$interrupted)
+            interrupt(made)
+        again <- as_path(fit, p, NULL)
+        a0[at] <- again$a0
+        beta[, at] <- as.matrix(again$beta)
+    }
+    list(a0 = a0, beta = sparse(beta))
 }
 
 # The problem that the library solves, for glmnet's: of y in units of its

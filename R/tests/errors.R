@@ -30,6 +30,12 @@ for (family in names(of))
             control = glm.control(1e-14, 100)))
         t <- summary(theirs)
         known <- unname(t$coefficients)
+        exact <- strads(f$x, f$y, family, weights = f$w, offset = f$offset,
+                        lambda = 0, thresh = 1e-10)
+        stopifnot(isTRUE(all.equal(unname(coef(exact)[, 1]), known[, 1],
+                                   tolerance = 1e-3)),
+                  isTRUE(all.equal(deviance(exact), t$deviance,
+                                   tolerance = 1e-6)))
         stopifnot(isTRUE(all.equal(unname(s$coefficients), known,
                                    tolerance = 1e-5)),
                   isTRUE(all.equal(s$dispersion, t$dispersion,

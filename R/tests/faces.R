@@ -72,6 +72,15 @@ stopifnot(max(strads(by_hand, d$y, dfmax = 2)$df) == 2,
           all(strads(by_hand, d$y, exclude = 1)$beta[1, ] == 0),
           all(strads(by_hand, d$y, lower.limits = 0)$beta >= 0))
 
+relaxed <- strads(by_hand, d$y, relax = TRUE)
+k <- 8
+on <- which(relaxed$beta[, k] != 0)
+stopifnot(isTRUE(all.equal(
+    unname(coef(lm(d$y ~ by_hand[, on]))),
+    unname(coef(relaxed, relaxed$lambda[k], gamma = 0)[c(1, on + 1), 1]),
+    tolerance = 1e-3)))
+stopifnot(inherits(try(coef(one, gamma = 0), TRUE), "try-error"))
+
 # each measure against its definition on the folds' own fits
 folds <- rep(1:5, length.out = n)
 by_definition <- function(cv, y, family, error, ...) {

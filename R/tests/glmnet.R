@@ -104,6 +104,28 @@ for (family in c("gaussian", "binomial", "poisson", "multinomial"))
         }
     }
 
+# relaxed fits and their mixtures are glmnet's
+for (seed in 1:6) {
+    family <- c("gaussian", "binomial", "poisson")[seed %% 3 + 1]
+    p <- problem_of(c(2, 5, 8, 11, 14, 17)[seed], family)
+    given <- list(p$x, p$y, family, weights = p$w, standardize = p$standardize,
+                  intercept = p$intercept, relax = TRUE, nlambda = 8,
+                  lambda.min.ratio = 0.2)
+    ours <- do.call(strads, c(given, thresh = 1e-10, devmax = 0, fdev = 0))
+    theirs <- suppressWarnings(do.call(glmnet, c(
+        given[names(given) != "lambda.min.ratio"],
+        list(thresh = 1e-14, maxit = 1e7, lambda = ours$lambda))))
+    # points of which both have the same columns
+    k <- which(colSums((as.matrix(ours$beta) != 0) !=
+                       (as.matrix(theirs$beta) != 0)) == 0)
+    stopifnot(length(k) >= 6)
+    for (gamma in c(0, 0.4)) {
+        a <- as.matrix(coef(ours, ours$lambda[k], gamma = gamma))
+        b <- as.matrix(coef(theirs, s = ours$lambda[k], gamma = gamma))
+        stopifnot(max(abs(a - b)) < 1e-3 * max(1, abs(b)))
+    }
+}
+
 # with equal folds, errors and choices are glmnet's
 for (seed in 1:8) {
     family <- c("gaussian", "binomial", "poisson", "multinomial")[seed %% 4 + 1]
