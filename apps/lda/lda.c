@@ -53,6 +53,9 @@ const strads_option lda_option_table[] = {
     STRADS_OPTION(F64, strads_lda_options, loss_weight, "loss-weight", "C",
                   "labels: of their loss (default: 1)", .rare = true,
                   .min = 1e-6, .max = 1e6),
+    STRADS_OPTION(STRING, strads_lda_options, scratch, "scratch", "DIR",
+                  "keep the tokens there instead of in memory (none)",
+                  .of_machine = true),
     STRADS_OPTION(BOOL, strads_lda_options, keep_assignments,
                   "keep-assignments", NULL,
                   "keep tokens' topics in the result (default: no)",
@@ -89,6 +92,10 @@ static strads_err options_check(const strads_lda_options *o)
     if (!(o->hold_out >= 0 && o->hold_out < 1))
         return refuse_option("hold-out", o->hold_out,
                              "a share from 0, below 1");
+    if (o->scratch && o->keep_assignments)
+        return strads_fail(STRADS_EINVAL,
+                           "assignments cannot be kept with --scratch: leave "
+                           "one of the two out");
     if (!o->labels)
         return STRADS_OK;
     if (!(o->margin > 0 && o->loss_weight > 0))
@@ -154,25 +161,37 @@ static double wall_now(void)
  * Adds to *pairs the expected number of pairs of a word and a topic while
  * topics are random. */
 static uint64_t count_share_bytes(const strads_lda_options *options,
-                                  const strads_share *share, double *pairs)
+                                  const strads_share *share, uint32_t blocks,
+                                  double *pairs)
 {
     enum { TOKEN_BYTES = 6, DENSE_BYTES = 2, SITE_BYTES = 40, ROW_BYTES = 64 };
+    enum { EVICT = 1 << 18 };
     const strads_sparse *x = &share->by_col;
     const uint64_t rows = share->rows.end - share->rows.begin;
     const double topics = options->topics;
-    double tokens = 0;
+    double tokens = 0, longest = 0;
+    uint64_t seen = 0;
 
     for (uint64_t w = 0; w < x->lines; w++) {
         double n = 0;
         for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++)
             n += strads_sparse_value(x, e);
         tokens += n;
+        longest = fmax(longest, n);
+        if (x->start[w + 1] - x->start[seen] >= EVICT) {
+            strads_share_evict(share);
+            seen = w + 1;
+        }
         *pairs -= topics * expm1(-n / topics);
     }
     const double lists = options->topics > LDA_DENSE_TOPICS
                              ? 4 * tokens + ROW_BYTES * (double)rows
                              : DENSE_BYTES * topics * (double)rows;
-    return (uint64_t)(TOKEN_BYTES * tokens + lists + SITE_BYTES * topics);
+    const uint64_t beside = (uint64_t)(lists + SITE_BYTES * topics);
+
+    return beside + (options->scratch
+                         ? lda_scratch_memory(tokens, longest, x->lines, blocks)
+                         : (uint64_t)(TOKEN_BYTES * tokens));
 }
 
 /* Estimates the memory of the run. The data's entries are released while tokens
@@ -189,7 +208,7 @@ static uint64_t lda_estimate_memory(const strads_lda_options *options,
     for (uint32_t p = 0; p < shape->partitions; p++) {
         const strads_share *share = strads_data_share(data, p);
         if (share && share->by_col.start)
-            bytes += count_share_bytes(options, share, &pairs);
+            bytes += count_share_bytes(options, share, shape->blocks, &pairs);
     }
     bytes += (uint64_t)(PAIR_BYTES * pairs) + WORD_BYTES * shape->cols;
     return bytes > shape->run_bytes ? bytes : shape->run_bytes;
@@ -206,6 +225,8 @@ static strads_err lda_shape(const void *config, const strads_data *data,
     shape->block_max = UINT32_MAX;
     shape->totals = options->topics;
     strads_err err = options_check(options);
+    if (!err && options->scratch)
+        shape->blocks = lda_scratch_blocks(data, shape);
     if (!err)
         shape->run_bytes = lda_estimate_memory(options, data, shape);
     return err;

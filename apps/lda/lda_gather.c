@@ -3,7 +3,7 @@
  * numbers: the number of counts and of tokens that follow, whether it is the
  * last one, and then these.
  *
- * Counts are (word, topic, tokens) of the partition, words ascending. For a
+ * Counts are (word, topic, tokens) of the partition, words in any order. For a
  * network, the counts of its nodes as documents follow, so that the model has
  * the tokens of both ends. Tokens are sent by document: N, the words, two
  * topics to a number; N is marked if the document is not the last one of its
@@ -25,32 +25,48 @@ enum {
 
 /* ---- partitions ------------------------------------------------------- */
 
+/* The k-th word to send: tokens on disk are read block by block. */
+static strads_err take_word(lda_local *l, uint64_t k, uint32_t *word)
+{
+    uint32_t block;
+
+    *word = (uint32_t)k;
+    if (!l->scratch)
+        return STRADS_OK;
+    *word = lda_scratch_word(l->scratch, k, &block);
+    return lda_scratch_take(l, block);
+}
+
 /* Writes the counts of as many words as surely fit. */
-static uint32_t send_counts(lda_local *l, const strads_share *share,
-                            uint32_t *out, uint32_t capacity)
+static strads_err send_counts(lda_local *l, const strads_share *share,
+                              uint32_t *out, uint32_t capacity, uint32_t *used)
 {
     const uint64_t words = share->by_col.lines;
     uint32_t at = 0;
 
     for (; l->sent_word < words; l->sent_word++) {
-        const uint64_t w = l->sent_word;
-        const uint64_t begin = l->token[w], n = l->token[w + 1] - begin;
-        const uint64_t most = n < l->site.topics ? n : l->site.topics;
+        uint32_t w;
+        const strads_err err = take_word(l, l->sent_word, &w);
+        if (err)
+            return err;
+        const lda_tokens x = lda_tokens_of(l, w);
+        const uint64_t most = x.n < l->site.topics ? x.n : l->site.topics;
         if (at + 3 * most > capacity)
             break;
-        for (uint64_t i = 0; i < n; i++)
-            l->empty[l->topic[begin + i]]++;
-        for (uint64_t i = 0; i < n; i++) {
-            const uint32_t k = l->topic[begin + i];
+        for (uint64_t i = 0; i < x.n; i++)
+            l->empty[x.topic[i]]++;
+        for (uint64_t i = 0; i < x.n; i++) {
+            const uint32_t k = x.topic[i];
             if (l->empty[k] == 0)
                 continue;
-            out[at++] = (uint32_t)w;
+            out[at++] = w;
             out[at++] = k;
             out[at++] = (uint32_t)l->empty[k];
             l->empty[k] = 0;
         }
     }
-    return at;
+    *used = at;
+    return STRADS_OK;
 }
 
 /* Writes (node, topic, tokens) for the nodes' own tokens, as for words. */
@@ -175,7 +191,9 @@ strads_err lda_send_piece(strads_task *task)
         err = reserve_sort(l, words);
     if (err)
         return err;
-    out[0] = send_counts(l, task->share, out + HEAD, PIECE - HEAD);
+    err = send_counts(l, task->share, out + HEAD, PIECE - HEAD, &out[0]);
+    if (err)
+        return err;
     out[1] = 0;
     bool all = l->sent_word == words;
     if (all && options->network) {

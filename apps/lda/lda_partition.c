@@ -102,14 +102,15 @@ static strads_err check_lengths(lda_local *l, const strads_task *task)
     const strads_share *share = task->share;
 
     for (uint32_t d = 0; d < l->documents.n; d++) {
-        if (l->length[d] > MOST_TOKENS && !options->labels)
+        if (l->length[d] > MOST_TOKENS && !options->labels && !options->scratch)
             return part_rows(l, l->documents.n);
         if (l->length[d] > MOST_TOKENS)
             return strads_fail(STRADS_ELIMIT,
                                "document %" PRIu64 " has %u tokens, at most %d "
-                               "are possible with labels: split it",
+                               "are possible with %s: split it",
                                share->rows.begin + d + 1, l->length[d],
-                               MOST_TOKENS);
+                               MOST_TOKENS,
+                               options->labels ? "labels" : "--scratch");
     }
     return STRADS_OK;
 }
@@ -119,7 +120,7 @@ static strads_err count_tokens(lda_local *l, const strads_task *task,
                                uint64_t *most)
 {
     const strads_sparse *x = &task->share->by_col;
-    uint64_t tokens = 0;
+    uint64_t tokens = 0, seen = 0;
 
     for (uint64_t w = 0; w < x->lines; w++) {
         for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
@@ -133,13 +134,39 @@ static strads_err count_tokens(lda_local *l, const strads_task *task,
             tokens += (uint32_t)value;
         }
         l->token[w + 1] = tokens;
+        if (x->start[w + 1] - x->start[seen] >= GIVE_BACK) {
+            strads_share_evict(task->share);
+            seen = w + 1;
+        }
         if (tokens - l->token[w] > *most)
             *most = tokens - l->token[w];
     }
     return check_lengths(l, task);
 }
 
-/* placed: [rows] tokens of each row placed so far; NULL: rows are documents. */
+/* Writes the documents of a word's tokens; returns the end. placed: [rows]
+ * tokens of each row placed so far; NULL: rows are documents. */
+static uint32_t *fill_word(const lda_local *l, const strads_task *task,
+                           uint64_t w, uint32_t *placed, uint32_t *to)
+{
+    const strads_sparse *x = &task->share->by_col;
+
+    for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
+        const uint32_t d = x->index[e];
+        if (is_left_out(task, w, e))
+            continue;
+        for (uint32_t n = (uint32_t)value_of(x, e); n; n--)
+            *to++ = placed ? l->part[d] + placed[d]++ / MOST_TOKENS : d;
+    }
+    return to;
+}
+
+void lda_fill_word(lda_local *l, const strads_task *task, uint32_t word)
+{
+    (void)fill_word(l, task, word, NULL,
+                    l->document + lda_scratch_place(l->scratch, word));
+}
+
 static void fill_documents(lda_local *l, const strads_task *task,
                            uint32_t *placed)
 {
@@ -149,13 +176,7 @@ static void fill_documents(lda_local *l, const strads_task *task,
     uint64_t spent = 0;
 
     for (uint64_t w = 0; w < x->lines; w++) {
-        for (uint64_t e = x->start[w]; e < x->start[w + 1]; e++) {
-            const uint32_t d = x->index[e];
-            if (is_left_out(task, w, e))
-                continue;
-            for (uint32_t n = (uint32_t)value_of(x, e); n; n--)
-                *to++ = placed ? l->part[d] + placed[d]++ / MOST_TOKENS : d;
-        }
+        to = fill_word(l, task, w, placed, to);
         if (x->start[w + 1] - x->start[spent] < GIVE_BACK)
             continue;
         strads_share_spend_cols(share, spent, w + 1);
@@ -182,9 +203,13 @@ static strads_err tokens_lay(lda_local *l, const strads_task *task)
     if (err)
         return err;
     const uint64_t tokens = l->token[words];
+    l->sorting = malloc((most + 1) * sizeof *l->sorting);
+    if (((const strads_lda_options *)task->config)->scratch) {
+        err = l->sorting ? lda_scratch_open(l, task) : no_memory_for(most);
+        return err ? err : lda_scratch_fill(l, task);
+    }
     l->document = lda_array_new(tokens + 1, sizeof *l->document);
     l->topic = lda_array_new(tokens + 1, sizeof *l->topic);
-    l->sorting = malloc((most + 1) * sizeof *l->sorting);
     if (l->part)
         placed =
             calloc(share->rows.end - share->rows.begin + 1, sizeof *placed);
@@ -200,9 +225,11 @@ static strads_err tokens_lay(lda_local *l, const strads_task *task)
 
 lda_tokens lda_tokens_of(const lda_local *l, uint32_t word)
 {
-    const uint64_t at = l->token[word];
+    const uint64_t n = l->token[word + 1] - l->token[word];
+    const uint64_t at =
+        l->scratch ? lda_scratch_place(l->scratch, word) : l->token[word];
 
-    return (lda_tokens){.n = l->token[word + 1] - at,
+    return (lda_tokens){.n = n,
                         .document = l->document + at,
                         .topic = l->topic + at};
 }
@@ -216,9 +243,10 @@ static uint32_t class_of(const lda_documents *documents, uint32_t d)
 
 void lda_tokens_sort(lda_local *l, uint32_t word)
 {
-    const uint64_t at = l->token[word], n = l->token[word + 1] - at;
-    uint32_t *document = l->document + at;
-    uint16_t *topic = l->topic + at;
+    const lda_tokens x = lda_tokens_of(l, word);
+    const uint64_t n = x.n;
+    uint32_t *document = l->document + (x.document - l->document);
+    uint16_t *topic = x.topic;
     uint64_t place[CLASSES + 1] = {0};
 
     for (uint64_t i = 0; i < n; i++) {
@@ -228,10 +256,10 @@ void lda_tokens_sort(lda_local *l, uint32_t word)
     for (uint32_t c = 0; c < CLASSES; c++)
         place[c + 1] += place[c];
     for (uint64_t i = 0; i < n; i++) {
-        const lda_moving x = l->sorting[i];
-        const uint64_t to = place[class_of(&l->documents, x.document)]++;
-        document[to] = x.document;
-        topic[to] = x.topic;
+        const lda_moving one = l->sorting[i];
+        const uint64_t to = place[class_of(&l->documents, one.document)]++;
+        document[to] = one.document;
+        topic[to] = one.topic;
     }
 }
 
@@ -260,8 +288,11 @@ void lda_close(void *local)
     free(l->part);
     free(l->length);
     free(l->token);
-    free(l->document);
-    free(l->topic);
+    if (!l->scratch) {
+        free(l->document);
+        free(l->topic);
+    }
+    lda_scratch_free(l->scratch);
     free(l->sorting);
     free(l->empty);
     free(l->other_empty);
@@ -420,8 +451,11 @@ static void pass_lists(strads_walk *w, lda_local *l)
     lda_documents *x = &l->documents;
     const uint64_t tokens = l->token[l->words];
 
-    strads_walk_pass(w, l->document, tokens * sizeof *l->document);
-    for (uint64_t i = 0; !w->out && i < tokens; i++)
+    if (l->scratch)
+        lda_scratch_pass_documents(w, l);
+    else
+        strads_walk_pass(w, l->document, tokens * sizeof *l->document);
+    for (uint64_t i = 0; !l->scratch && !w->out && i < tokens; i++)
         w->is_short = w->is_short || l->document[i] >= x->n;
     strads_walk_pass(w, x->used, x->n * sizeof *x->used);
     for (uint32_t d = 0; d < x->n; d++) {
@@ -438,7 +472,10 @@ static void pass_all(strads_walk *w, lda_local *l)
     strads_walk_pass(w, &l->log_words, sizeof l->log_words);
     strads_walk_pass(w, &l->psi_words, sizeof l->psi_words);
     lda_prior_pass(w, &l->prior);
-    strads_walk_pass(w, l->topic, l->token[l->words] * sizeof *l->topic);
+    if (l->scratch)
+        lda_scratch_pass_topics(w, l);
+    else
+        strads_walk_pass(w, l->topic, l->token[l->words] * sizeof *l->topic);
     lda_margin_pass(w, l);
     if (l->documents.list)
         pass_lists(w, l);
@@ -453,11 +490,11 @@ strads_err lda_pack(const void *local, strads_bytes *out)
     return w.err;
 }
 
-static void count_rows(lda_local *l)
+static void count_rows(lda_local *l, uint64_t tokens)
 {
     const lda_documents *x = &l->documents;
 
-    for (uint64_t i = 0; x->row && i < l->token[l->words]; i++)
+    for (uint64_t i = 0; x->row && i < tokens; i++)
         if (l->topic[i] < l->site.topics)
             x->row[(size_t)l->document[i] * l->site.padded + l->topic[i]]++;
 }
@@ -466,21 +503,28 @@ strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
                       void **local)
 {
     strads_walk w = {.from = bytes, .end = (const char *)bytes + size};
-    const strads_err err = lda_open(task, local);
+    strads_err err = lda_open(task, local);
 
     if (err)
         return err;
-    pass_all(&w, *local);
-    if (!strads_walk_fits(&w)) {
-        lda_close(*local);
-        *local = NULL;
-        return strads_fail(
+    lda_local *l = *local;
+    pass_all(&w, l);
+    err = w.err;
+    if (!err && !strads_walk_fits(&w))
+        err = strads_fail(
             STRADS_EFORMAT,
             "the topics of partition %u in the checkpoint are not of "
             "these documents",
             task->share->partition);
+    if (!err && l->scratch)
+        err = lda_scratch_each(l, count_rows);
+    else if (!err)
+        count_rows(l, l->token[l->words]);
+    if (err) {
+        lda_close(l);
+        *local = NULL;
+        return err;
     }
-    count_rows(*local);
-    lda_use_prior(*local, task->share->by_col.lines);
+    lda_use_prior(l, task->share->by_col.lines);
     return STRADS_OK;
 }

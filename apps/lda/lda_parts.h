@@ -133,6 +133,7 @@ void lda_classifier_pass(strads_walk *walk, lda_classifier *c);
 double lda_draw_weight(double zeta, double loss_weight, uint64_t seed,
                        uint64_t sweep, uint64_t draw);
 typedef struct lda_margin lda_margin;
+typedef struct lda_scratch lda_scratch;
 
 /* ---- a partition ------------------------------------------------------- */
 
@@ -180,6 +181,9 @@ typedef struct lda_local {
     uint64_t turned, most_turned; /* documents sorted so far; tokens at once */
     strads_lda_model *base; /* the model that the run started from, or NULL */
     lda_margin *margin;     /* for documents with labels, or NULL */
+    /* Tokens on disk, or NULL: then `document` and `topic` are those of the
+     * block that was taken last. */
+    lda_scratch *scratch;
 } lda_local;
 
 /* For labelled documents; does nothing for others. */
@@ -205,10 +209,43 @@ strads_err lda_unpack(strads_task *task, const void *bytes, size_t size,
 /* Copies the priors to the site. */
 void lda_use_prior(lda_local *l, uint64_t words);
 
+/* With a scratch: of a word of the block that was taken last. */
 lda_tokens lda_tokens_of(const lda_local *l, uint32_t word);
+/* Writes the documents of a word's tokens to their place in its block. */
+void lda_fill_word(lda_local *l, const strads_task *task, uint32_t word);
 /* Sorts a word's tokens by the length of their documents' lists, which makes a
  * kernel's branches predictable. */
 void lda_tokens_sort(lda_local *l, uint32_t word);
+
+/* ---- tokens on disk: lda_scratch.c --------------------------------------- */
+
+/* The number of blocks for tokens on disk: equal on all nodes. */
+uint32_t lda_scratch_blocks(const strads_data *data, const strads_shape *shape);
+/* Memory of a partition with so many tokens, `longest` of one word. */
+uint64_t lda_scratch_memory(double tokens, double longest, uint64_t words,
+                            uint32_t blocks);
+/* Lays out the tokens that l->token counts. lda_scratch_free also after an
+ * error. */
+strads_err lda_scratch_open(lda_local *l, const strads_task *task);
+void lda_scratch_free(lda_scratch *s);
+/* Writes all tokens, without topics, and releases the share's entries. */
+strads_err lda_scratch_fill(lda_local *l, const strads_task *task);
+/* Makes the tokens of block b those of l->document and l->topic; the second
+ * one compares the block with the coordinator's. Both do nothing without a
+ * scratch, and so does the third: topics of the block were changed, or
+ * documents, too. */
+strads_err lda_scratch_take(lda_local *l, uint32_t b);
+strads_err lda_scratch_visit(lda_local *l, const strads_block *block);
+void lda_scratch_changed(lda_local *l, bool documents);
+/* The place of a word's first token in its block. */
+uint64_t lda_scratch_place(const lda_scratch *s, uint32_t word);
+/* The k-th word in the order of the blocks. */
+uint32_t lda_scratch_word(const lda_scratch *s, uint64_t k, uint32_t *block);
+/* The fields of a checkpoint in memory, of all tokens by word. */
+void lda_scratch_pass_topics(strads_walk *w, lda_local *l);
+void lda_scratch_pass_documents(strads_walk *w, lda_local *l);
+/* Takes each block and passes its number of tokens. */
+strads_err lda_scratch_each(lda_local *l, void (*count)(lda_local *, uint64_t));
 
 /* ---- phases ------------------------------------------------------------ */
 

@@ -298,9 +298,12 @@ strads_err lda_sample(strads_task *task)
                            "a block came without its words' counts");
     lda_restart_sending(l);
     take_totals(l, task);
-    strads_err err = visit_words(&v);
+    strads_err err = lda_scratch_visit(l, &task->block);
+    if (!err)
+        err = visit_words(&v);
     if (err)
         return err;
+    lda_scratch_changed(l, v.sorts);
     give_totals(l, task);
     for (uint32_t k = 0; k < task->block.n; k++) {
         const uint32_t word = strads_block_param(&task->block, k);

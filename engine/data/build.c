@@ -228,7 +228,7 @@ static strads_err allocate_side(sti_build *b, sti_side *side)
     if (!side->wanted || side->count == 0)
         return STRADS_OK;
     return sti_side_make_starts(side, spare) &&
-                   (side->lent ||
+                   (side->lent || sti_build_spills(b) ||
                     sti_side_make_entries(side, b->options.values))
                ? STRADS_OK
                : no_build_memory(b);
@@ -263,6 +263,15 @@ strads_err sti_build_begin(sti_build *b)
     return err;
 }
 
+/* Bytes of a side's index and values. */
+static uint64_t entry_bytes(const sti_build *b, const sti_side *side)
+{
+    sti_side without = *side;
+    without.lent = true;
+    return sti_side_bytes(side, b->options.values) -
+           sti_side_bytes(&without, b->options.values);
+}
+
 strads_err sti_build_allocate(sti_build *b)
 {
     strads_data *d = b->data;
@@ -275,6 +284,12 @@ strads_err sti_build_allocate(sti_build *b)
     sti_needs needs = sti_needs_of(&b->options, d->rows, d->cols, d->nnz);
     needs.count = 0; /* the counts of columns are part of the data */
     needs.data = d->bytes;
+    if (sti_build_spills(b)) {
+        const uint64_t entries =
+            entry_bytes(b, &d->by_col) + entry_bytes(b, &d->by_row);
+        d->bytes -= entries;
+        needs.data = d->bytes + sti_window_bytes(&b->options, entries);
+    }
     strads_err err = sti_needs_check(b->name, &b->options, &needs);
     if (err == STRADS_OK)
         err = allocate_side(b, &d->by_col);
@@ -389,7 +404,8 @@ static void place_entries(sti_feed *f, const sti_batch *batch)
     sti_build *b = f->context;
     for (size_t k = 0; k < batch->n && keeps_range(b); k++)
         sti_value_range_add(&f->range, batch->value[k]);
-    f->entry_sum += sti_digest_entries(batch);
+    if (b->windows == 0)
+        f->entry_sum += sti_digest_entries(batch);
     if (!sti_side_place(&b->data->by_col, f->chunk, batch) ||
         !sti_side_place(&b->data->by_row, f->chunk, batch))
         sti_feed_trouble(f, STRADS_EIO, NULL, NULL,
@@ -400,7 +416,8 @@ static void place_entries(sti_feed *f, const sti_batch *batch)
 static void place_label(sti_feed *f, uint64_t row, double label)
 {
     sti_build *b = f->context;
-    f->label_sum += sti_digest_label(row, label);
+    if (b->windows == 0)
+        f->label_sum += sti_digest_label(row, label);
     if (row >= b->rows.begin && row < b->rows.end)
         b->data->label[row - b->rows.begin] = label;
 }
@@ -454,7 +471,9 @@ static strads_err order_side(sti_build *b, sti_side *side, bool ordered,
     sti_side_free_places(side);
     if (ordered)
         return STRADS_OK;
-    sti_twice found = sti_side_order(side, b->options.threads);
+    sti_twice found = side->spill != NULL
+                          ? sti_spill_twice(side)
+                          : sti_side_order(side, b->options.threads);
     if (!found.found || twice->found)
         return STRADS_OK;
     *twice = found;
@@ -515,6 +534,8 @@ static strads_err make_shares(sti_build *b)
         share->cols = cols_of(b, p);
         share->by_col = view(&d->by_col, k);
         share->by_row = view(&d->by_row, k);
+        share->col_nnz = d->col_nnz;
+        share->on_disk = d->by_col.spill != NULL || d->by_row.spill != NULL;
         if (d->label != NULL)
             share->label = d->label + (share->rows.begin - b->rows.begin);
     }

@@ -97,6 +97,19 @@ typedef struct sti_part {
     uint64_t nnz;
 } sti_part;
 
+/* The lines that one pass places: from (first_part, first_line) up to
+ * (last_part, end_line), lines counted within their part. */
+typedef struct sti_window {
+    uint32_t first_part, last_part;
+    uint64_t first_line, end_line;
+    uint64_t first, end; /* places of their entries */
+} sti_window;
+
+/* Entries that lie in a file, see spill.c. While they are placed, index and
+ * values of the side are those of the window; afterwards they are the mapped
+ * file. */
+typedef struct sti_spill sti_spill;
+
 /* One orientation of the data that a process keeps: parts one after the
  * other. */
 typedef struct sti_side {
@@ -118,6 +131,7 @@ typedef struct sti_side {
     float *f32;
     uint64_t **places; /* PRIVATE: of chunks 0 .. private - 1; the last chunk */
     size_t private;    /* uses start + 1 */
+    sti_spill *spill;  /* entries on disk, or NULL */
 } sti_side;
 
 /* Bytes of the arrays of a side, without private places. */
@@ -229,7 +243,9 @@ typedef struct sti_build {
     uint64_t *col_bounds;
     strads_range rows; /* rows with kept labels */
     strads_data *data;
-    sti_digest digest;     /* its sums are added to atomically */
+    sti_digest digest; /* its sums are added to atomically */
+    uint32_t windows;  /* that are written */
+    bool text; /* entries come from passes over a text, which can be repeated */
     sti_value_range range; /* of ratings that are stored as f32 */
 } sti_build;
 
@@ -275,6 +291,30 @@ strads_err sti_build_finish(sti_build *build, strads_data **out);
 strads_err sti_data_from_arrays(const char *name, const strads_arrays *arrays,
                                 bool others, const strads_data_options *options,
                                 strads_data **out);
+
+/* ---- entries on disk: spill.c -------------------------------------------- */
+
+/* Bytes of memory for a window onto so many bytes of entries. */
+uint64_t sti_window_bytes(const strads_data_options *options, uint64_t bytes);
+/* True if the options ask for a side on disk. */
+bool sti_build_spills(const sti_build *build);
+/* Begins after sti_build_open: makes the file. */
+strads_err sti_spill_open(sti_build *build);
+/* Moves to the next window; *more is false after the last one. Then each entry
+ * is placed once for each window. */
+strads_err sti_spill_next(sti_build *build, bool *more);
+/* The window is placed: sorts its lines and writes them. */
+strads_err sti_spill_write(sti_build *build);
+/* All windows are written: maps the file. */
+strads_err sti_spill_map(sti_build *build);
+/* The entries of a side that is placed, or NULL: all. */
+const sti_window *sti_spill_window(const sti_side *side);
+/* The first repeated entry that was found. */
+sti_twice sti_spill_twice(const sti_side *side);
+void sti_spill_free(sti_side *side);
+/* Sorts the lines of a window. Its index and values begin at window->first. */
+sti_twice sti_side_order_window(sti_side *side, const sti_window *window,
+                                uint32_t threads);
 
 /* The build must not be NULL; sti_build_begin may be the only call before. */
 void sti_build_free(sti_build *build);

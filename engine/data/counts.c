@@ -58,12 +58,13 @@ sti_needs sti_needs_of(const strads_data_options *o, uint64_t rows,
     const uint64_t sides = o->layout == STRADS_LAYOUT_BOTH ? 2 : 1;
     const double kept =
         o->partitions > 0 ? (double)o->keep_count / o->partitions : 1;
+    const uint64_t entries = (uint64_t)((double)nnz * kept) * sides * entry;
     return (sti_needs){.rows = rows,
                        .cols = cols,
                        .nnz = nnz,
                        .count = (rows + cols) * sizeof(uint32_t),
                        .data = starts * sizeof(uint64_t) +
-                               (uint64_t)((double)nnz * kept) * sides * entry,
+                               sti_window_bytes(o, entries),
                        .beside =
                            cols * o->col_bytes +
                            (uint64_t)((double)(rows * o->row_bytes) * kept)};

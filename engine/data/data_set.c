@@ -272,7 +272,7 @@ void strads_data_spend(strads_data *data)
 /* Returns the pages that lie wholly within [begin, end) of the array to the
  * system. */
 static void give_back(const void *array, size_t width, uint64_t begin,
-                      uint64_t end)
+                      uint64_t end, int advice)
 {
     const uintptr_t page = 4096;
     const uintptr_t first = (uintptr_t)array + begin * width;
@@ -280,7 +280,17 @@ static void give_back(const void *array, size_t width, uint64_t begin,
     const uintptr_t to = ((uintptr_t)array + end * width) / page * page;
 
     if (array != NULL && from < to)
-        (void)madvise((void *)from, to - from, MADV_DONTNEED);
+        (void)madvise((void *)from, to - from, advice);
+}
+
+static void give_back_lines(const strads_sparse *x, uint64_t begin,
+                            uint64_t end, int advice)
+{
+    const uint64_t from = x->start[begin], to = x->start[end];
+
+    give_back(x->index, sizeof *x->index, from, to, advice);
+    give_back(x->f32, sizeof *x->f32, from, to, advice);
+    give_back(x->f64, sizeof *x->f64, from, to, advice);
 }
 
 static void spend(const strads_share *share, const strads_sparse *x,
@@ -288,9 +298,21 @@ static void spend(const strads_share *share, const strads_sparse *x,
 {
     if (!share->spendable || x->start == NULL || begin >= end)
         return;
-    give_back(x->index, sizeof *x->index, x->start[begin], x->start[end]);
-    give_back(x->f32, sizeof *x->f32, x->start[begin], x->start[end]);
-    give_back(x->f64, sizeof *x->f64, x->start[begin], x->start[end]);
+    int advice = MADV_DONTNEED;
+#ifdef MADV_REMOVE
+    if (share->on_disk) /* returns the room on disk as well */
+        advice = MADV_REMOVE;
+#endif
+    give_back_lines(x, begin, end, advice);
+}
+
+void strads_share_evict(const strads_share *share)
+{
+    const strads_sparse *sides[] = {&share->by_col, &share->by_row};
+
+    for (int k = 0; share->on_disk && k < 2; k++)
+        if (sides[k]->start)
+            give_back_lines(sides[k], 0, sides[k]->lines, MADV_DONTNEED);
 }
 
 void strads_share_spend(const strads_share *share, uint64_t begin, uint64_t end)

@@ -7,14 +7,11 @@
  * memory or in one unlinked file. Then each bucket in turn is loaded, sorted by
  * column and row and written. Blocks are loaded in the order of the inputs, so
  * the entries of text by rows are in order already. */
-#include <errno.h>
-#include <fcntl.h>
 #include <float.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "engine/base/atomic_file.h"
@@ -22,6 +19,7 @@
 #include "engine/data/memory.h"
 #include "engine/data/pack_format.h"
 #include "engine/data/read.h"
+#include "engine/data/scratch_file.h"
 #include "engine/data/tabular.h"
 
 typedef struct record {
@@ -333,48 +331,15 @@ static char *scratch_folder(const packing *k)
     return strndup(k->out, slash == k->out ? 1 : (size_t)(slash - k->out));
 }
 
-/* Opens a file that has no name, and so ends with the process. */
-static int open_unnamed(const char *folder)
-{
-    char name[4096];
-    int fd;
-#ifdef O_TMPFILE
-    fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-        return fd;
-#endif
-    (void)snprintf(name, sizeof name, "%s/strads-pack-XXXXXX", folder);
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0)
-        (void)unlink(name);
-    return fd;
-}
-
 static strads_err open_scratch_file(packing *k, uint64_t bytes)
 {
-    struct statvfs room;
     char *folder = scratch_folder(k);
-    strads_err err = STRADS_OK;
     if (folder == NULL)
         return lack_memory_to_pack(k);
-    if (statvfs(folder, &room) != 0) {
-        err = strads_fail(STRADS_EIO, "%s: cannot hold the scratch file: %s",
-                          folder, strerror(errno));
-    } else if ((uint64_t)room.f_bavail * room.f_frsize < bytes) {
-        err = strads_fail(
-            STRADS_EIO,
-            "%s: sorting needs %llu bytes of scratch space and %llu are free: "
-            "name a folder on another disk (--scratch), or allow more memory "
-            "(--memory)",
-            folder, (unsigned long long)bytes,
-            (unsigned long long)room.f_bavail * room.f_frsize);
-    } else {
-        k->fd = open_unnamed(folder);
-        if (k->fd < 0)
-            err =
-                strads_fail(STRADS_EIO, "%s: cannot hold the scratch file: %s",
-                            folder, strerror(errno));
-    }
+    const sti_scratch_use use = {.folder = folder,
+                                 .needs = "sorting needs",
+                                 .remedy = ", or allow more memory (--memory)"};
+    const strads_err err = sti_scratch_file_open(&use, bytes, &k->fd);
     free(folder);
     return err;
 }
@@ -430,34 +395,14 @@ static strads_err fail_changed(const input *in)
                        in->path);
 }
 
-static strads_err fail_scratch(void)
-{
-    return strads_fail(STRADS_EIO,
-                       "the scratch file cannot be written: %s: name a folder "
-                       "on another disk (--scratch)",
-                       strerror(errno));
-}
-
 static strads_err write_scratch(const packing *k, uint64_t offset,
                                 const void *bytes, size_t n)
 {
-    if (k->fd < 0) {
-        if (offset + n > k->memory_bytes)
-            return fail_changed(k->source);
-        memcpy(k->memory + offset, bytes, n);
-        return STRADS_OK;
-    }
-    const char *from = bytes;
-    while (n > 0) {
-        const ssize_t put = pwrite(k->fd, from, n, (off_t)offset);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0)
-            return fail_scratch();
-        from += put;
-        offset += (uint64_t)put;
-        n -= (size_t)put;
-    }
+    if (k->fd >= 0)
+        return sti_scratch_file_write(k->fd, offset, bytes, n);
+    if (offset + n > k->memory_bytes)
+        return fail_changed(k->source);
+    memcpy(k->memory + offset, bytes, n);
     return STRADS_OK;
 }
 
@@ -753,25 +698,10 @@ static int by_row(const void *a, const void *b)
 
 static strads_err load_block(const packing *k, const block *from, record *to)
 {
-    size_t n = from->n * sizeof *to;
-    uint64_t offset = from->offset;
-    char *at = (char *)to;
-    if (k->fd < 0) {
-        memcpy(to, k->memory + offset, n);
-        return STRADS_OK;
-    }
-    while (n > 0) {
-        const ssize_t got = pread(k->fd, at, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return strads_fail(STRADS_EIO,
-                               "the scratch file cannot be read: %s",
-                               got < 0 ? strerror(errno) : "it is cut short");
-        at += got;
-        offset += (uint64_t)got;
-        n -= (size_t)got;
-    }
+    const size_t n = from->n * sizeof *to;
+    if (k->fd >= 0)
+        return sti_scratch_file_read(k->fd, from->offset, to, n);
+    memcpy(to, k->memory + from->offset, n);
     return STRADS_OK;
 }
 

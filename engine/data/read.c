@@ -427,7 +427,7 @@ static strads_err arrange_chunks(sti_reading *r, const sti_build *b)
         sti_totals_free_tallies(&r->counts);
         return chunk_by_partition(r, b);
     }
-    if (!sti_build_affords(b, pass->count)) {
+    if (sti_build_spills(b) || !sti_build_affords(b, pass->count)) {
         sti_totals_free_tallies(&r->counts);
         pass->chunks[0].end = pass->chunks[pass->count - 1].end;
         pass->count = 1;
@@ -444,6 +444,22 @@ static strads_err run_pass(sti_reading *r, sti_build *b, const sti_sink *sink,
     return sti_pass_run(&r->pass);
 }
 
+/* Places the entries that fit into memory, sorts them, writes them, and so on:
+ * a pass over the text for each window. */
+static strads_err place_windows(sti_reading *r, sti_build *b)
+{
+    bool more = true;
+    strads_err err = sti_spill_open(b);
+    while (err == STRADS_OK && more) {
+        err = sti_spill_next(b, &more);
+        if (err == STRADS_OK && more)
+            err = run_pass(r, b, &sti_build_place_sink, true);
+        if (err == STRADS_OK && more)
+            err = sti_spill_write(b);
+    }
+    return err == STRADS_OK ? sti_spill_map(b) : err;
+}
+
 static strads_err run_placing_pass(sti_reading *r, sti_build *b)
 {
     strads_err err = arrange_chunks(r, b);
@@ -452,7 +468,9 @@ static strads_err run_placing_pass(sti_reading *r, sti_build *b)
     if (err == STRADS_OK)
         err = sti_build_open(b, r->counts.tallies, r->pass.count);
     sti_totals_free_tallies(&r->counts);
-    if (err == STRADS_OK)
+    if (err == STRADS_OK && sti_build_spills(b))
+        err = place_windows(r, b);
+    else if (err == STRADS_OK)
         err = run_pass(r, b, &sti_build_place_sink, true);
     return err;
 }
@@ -554,7 +572,8 @@ static strads_err read_text(const char *path,
                        .counts = &reading.counts,
                        .has_labels = reading.format.labels || labels != NULL,
                        .shared =
-                           !reading.format.by_row && reading.pass.count > 1};
+                           !reading.format.by_row && reading.pass.count > 1,
+                       .text = true};
     err = read_into(&reading, &build, out);
     *needs_f64 = sti_value_range_needs_f64(&build.range);
     sti_build_free(&build);

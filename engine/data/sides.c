@@ -164,7 +164,8 @@ bool sti_side_open_private(sti_side *s, uint32_t *const *counts,
 typedef struct target {
     uint64_t *place; /* by line */
     uint64_t first_line, lines;
-    uint64_t limit; /* entries of the side */
+    uint64_t first; /* place of index[0] */
+    uint64_t limit; /* places end here */
     uint32_t *index;
     double *f64;
     float *f32;
@@ -183,6 +184,7 @@ static inline bool place_batch(const target *t, const uint32_t *line,
         uint64_t at = take_place(&t->place[k], shared);
         if (at >= t->limit)
             return false;
+        at -= t->first;
         t->index[at] = minor[i];
         if (narrow)
             t->f32[at] = (float)value[i];
@@ -205,6 +207,14 @@ static bool place_along(sti_side *s, size_t chunk, const sti_batch *b)
                 .index = s->index,
                 .f64 = s->f64,
                 .f32 = s->f32};
+    const sti_window *window = sti_spill_window(s);
+    if (window != NULL) {
+        t.place += window->first_line;
+        t.first_line += window->first_line;
+        t.lines = window->end_line - window->first_line;
+        t.first = window->first;
+        t.limit = window->end;
+    }
     bool shared = s->writers == STI_WRITERS_ATOMIC;
     if (s->f32 != NULL)
         return shared
@@ -214,8 +224,18 @@ static bool place_along(sti_side *s, size_t chunk, const sti_batch *b)
                   : place_batch(&t, line, minor, b->value, b->n, false, false);
 }
 
+static bool is_in_window(const sti_window *w, uint32_t part, uint64_t line)
+{
+    return part >= w->first_part && part <= w->last_part &&
+           (part > w->first_part || line >= w->first_line) &&
+           (part < w->last_part || line < w->end_line);
+}
+
 static bool place_across(sti_side *s, const sti_batch *b)
 {
+    const sti_window *window = sti_spill_window(s);
+    const uint64_t limit = window != NULL ? window->end : s->nnz;
+    const uint64_t first = window != NULL ? window->first : 0;
     const uint32_t *line = s->by_col ? b->col : b->row;
     const uint32_t *minor = s->by_col ? b->row : b->col;
     bool shared = s->writers == STI_WRITERS_ATOMIC;
@@ -225,10 +245,13 @@ static bool place_across(sti_side *s, const sti_batch *b)
         if (p == s->count)
             continue;
         const sti_part *part = &s->parts[p];
-        uint64_t at =
-            take_place(&part->start[line[i] - part->line.begin + 1], shared);
-        if (at >= s->nnz)
+        const uint64_t k = line[i] - part->line.begin;
+        if (window != NULL && !is_in_window(window, p, k))
+            continue;
+        uint64_t at = take_place(&part->start[k + 1], shared);
+        if (at >= limit)
             return false;
+        at -= first;
         s->index[at] = (uint32_t)(minor[i] - part->minor.begin);
         if (s->f32 != NULL)
             s->f32[at] = (float)b->value[i];
@@ -306,7 +329,9 @@ void sti_side_free(sti_side *s)
     uint64_t capacity = s->capacity;
     sti_side_free_places(s);
     sti_big_free(s->start, s->start_capacity * sizeof *s->start);
-    if (!s->lent) {
+    if (s->spill != NULL) {
+        sti_spill_free(s);
+    } else if (!s->lent) {
         sti_big_free(s->index, capacity * sizeof *s->index);
         sti_big_free(s->f64, capacity * sizeof *s->f64);
         sti_big_free(s->f32, capacity * sizeof *s->f32);
@@ -394,17 +419,19 @@ static uint64_t find_twice(const line_view *v)
 typedef struct ordering {
     sti_side *side;
     sti_part *part;
+    uint64_t first, end; /* lines of the part */
+    uint64_t place;      /* of the side's index[0] */
     uint64_t tasks;
     _Atomic uint64_t twice_line; /* the first line with a repeated entry */
 } ordering;
 
 static line_view view_line(const ordering *o, uint64_t k)
 {
-    uint64_t from = o->part->start[k];
+    uint64_t from = o->part->start[k] - o->place;
     return (line_view){.index = o->side->index + from,
                        .f64 = o->side->f64 != NULL ? o->side->f64 + from : NULL,
                        .f32 = o->side->f32 != NULL ? o->side->f32 + from : NULL,
-                       .n = o->part->start[k + 1] - from};
+                       .n = o->part->start[k + 1] - o->part->start[k]};
 }
 
 static void remember_first(ordering *o, uint64_t line)
@@ -418,10 +445,10 @@ static void remember_first(ordering *o, uint64_t line)
 static void order_side_lines(void *context, size_t task)
 {
     ordering *o = context;
-    uint64_t lines = o->part->line.end - o->part->line.begin;
+    uint64_t lines = o->end - o->first;
     uint64_t begin = lines / o->tasks * task;
     uint64_t end = task + 1 == o->tasks ? lines : lines / o->tasks * (task + 1);
-    for (uint64_t k = begin; k < end; k++) {
+    for (uint64_t k = o->first + begin; k < o->first + end; k++) {
         line_view v = view_line(o, k);
         if (!is_ascending(&v)) {
             if (v.n <= INSERTION)
@@ -434,23 +461,50 @@ static void order_side_lines(void *context, size_t task)
     }
 }
 
+/* Sorts lines first .. end - 1 of part p, and adds the first repeated entry. */
+static void order_part(sti_side *side, uint32_t p, const sti_window *lines,
+                       uint32_t threads, sti_twice *twice)
+{
+    ordering o = {.side = side,
+                  .part = &side->parts[p],
+                  .first = lines->first_line,
+                  .end = lines->end_line,
+                  .place = lines->first,
+                  .tasks = (uint64_t)threads * TASKS_PER_THREAD};
+    atomic_init(&o.twice_line, UINT64_MAX);
+    sti_parallel(threads, o.tasks, order_side_lines, &o);
+    const uint64_t k = atomic_load(&o.twice_line);
+    if (k == UINT64_MAX || twice->found)
+        return;
+    line_view v = view_line(&o, k);
+    *twice =
+        (sti_twice){.found = true,
+                    .line = o.part->line.begin + k,
+                    .minor = o.part->minor.begin + v.index[find_twice(&v)]};
+}
+
 sti_twice sti_side_order(sti_side *side, uint32_t threads)
 {
     sti_twice twice = {0};
     for (uint32_t p = 0; p < side->count; p++) {
-        ordering o = {.side = side,
-                      .part = &side->parts[p],
-                      .tasks = (uint64_t)threads * TASKS_PER_THREAD};
-        atomic_init(&o.twice_line, UINT64_MAX);
-        sti_parallel(threads, o.tasks, order_side_lines, &o);
-        uint64_t k = atomic_load(&o.twice_line);
-        if (k == UINT64_MAX || twice.found)
-            continue;
-        line_view v = view_line(&o, k);
-        twice =
-            (sti_twice){.found = true,
-                        .line = o.part->line.begin + k,
-                        .minor = o.part->minor.begin + v.index[find_twice(&v)]};
+        const sti_window all = {.end_line = lines_of(&side->parts[p])};
+        order_part(side, p, &all, threads, &twice);
+    }
+    return twice;
+}
+
+sti_twice sti_side_order_window(sti_side *side, const sti_window *w,
+                                uint32_t threads)
+{
+    sti_twice twice = {0};
+    for (uint32_t p = w->first_part; p <= w->last_part; p++) {
+        const sti_window lines = {.first_line =
+                                      p == w->first_part ? w->first_line : 0,
+                                  .end_line = p == w->last_part
+                                                  ? w->end_line
+                                                  : lines_of(&side->parts[p]),
+                                  .first = w->first};
+        order_part(side, p, &lines, threads, &twice);
     }
     return twice;
 }

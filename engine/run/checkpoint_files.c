@@ -75,6 +75,8 @@ static void add_number(char **text, const char *name, uint64_t value)
 static void add_options(char **text, const sti_run *run)
 {
     for (const strads_option *o = run->program->options; o && o->name; o++) {
+        if (o->of_machine)
+            continue;
         const size_t size = strads_option_format(o, run->config, NULL, 0) + 1;
         char *value = malloc(size);
         if (value)

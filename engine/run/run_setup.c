@@ -564,6 +564,19 @@ void sti_setup_report(void *arg, const strads_progress *progress)
  * partition and one worker. Programs with travelling blocks have no such cost,
  * so they may ask for several partitions for each worker. */
 
+/* The folder of a program that keeps its data on disk: its option `scratch`. */
+static const char *find_scratch(const strads_program *program,
+                                const void *config)
+{
+    const strads_option *option =
+        program->options && config
+            ? strads_option_find(program->options, "scratch")
+            : NULL;
+    return option && option->kind == STRADS_OPTION_STRING
+               ? *(const char *const *)((const char *)config + option->offset)
+               : NULL;
+}
+
 void sti_run_cut_as(const strads_program *program, const void *config,
                     strads_data_options *cut)
 {
@@ -582,6 +595,9 @@ void sti_run_cut_as(const strads_program *program, const void *config,
         cut->values = program->values;
     cut->packed = program->packed;
     cut->unindexed = program->unindexed;
+    const char *scratch = find_scratch(program, config);
+    if (scratch) /* also replaces that of an earlier generation's options */
+        cut->scratch = scratch;
     if (program->grid)
         cut->grid_cols = program->grid(config ? config : program->defaults);
 }

@@ -128,6 +128,9 @@ typedef struct strads_share {
     const struct strads_pack *pack;
     bool pack_exceeds; /* the pack is larger than the memory that the options
                           allow: read it past the page cache */
+    const uint32_t *col_nnz; /* as strads_data_col_nnz, of all columns; NULL if
+                                the data set stays packed */
+    bool on_disk; /* the entries are in a file: see strads_share_evict */
 } strads_share;
 
 /* Simple loops over lines, for programs without kernels of their own. `v` is
@@ -283,6 +286,12 @@ typedef struct strads_data_options {
     const strads_names *phrases; /* text: two words in a row become the word
                       `first_second` if it is one of these; from left to right,
                       each word once. NULL: none */
+    const char *scratch; /* documents and ratings from a file, in one
+                      orientation, not in a grid: a folder for the entries,
+                      which then lie in a file without a name that is mapped
+                      into memory. The file is read several times, each time for
+                      as many entries as a quarter of memory_limit holds.
+                      STRADS_EIO: too little room there. NULL: in memory */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 10000
@@ -512,6 +521,11 @@ STRADS_API strads_err strads_data_weigh(strads_data *data, const double *weight,
  * sizes, counts, names and labels remain. Call it before the run, while other
  * threads do not use the data. */
 STRADS_API void strads_data_spend(strads_data *data);
+
+/* Lets go of the memory of a share's entries that lie on disk
+ * (strads_data_options.scratch): they are read again when they are used. For
+ * long passes over them. Does nothing for entries in memory. Any thread. */
+STRADS_API void strads_share_evict(const strads_share *share);
 
 /* Frees the memory of by_row's entries of rows [begin, end), counted within the
  * share, in whole pages, if strads_data_spend was called; otherwise does

@@ -46,6 +46,8 @@ typedef struct strads_option {
                             that is given as text is stored as -0.0, which
                             signbit() tells from it, or as STRADS_OPTION_ZERO. A
                             0 that is not given is written as null */
+    bool of_machine;     /* the result does not depend on it (a folder): a
+                        checkpoint may be resumed with another value */
 } strads_option;
 
 /* A given 0 in a U32 field with `keeps_zero`. */
