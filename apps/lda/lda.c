@@ -55,7 +55,7 @@ const strads_option lda_option_table[] = {
                   .min = 1e-6, .max = 1e6),
     STRADS_OPTION(STRING, strads_lda_options, scratch, "scratch", "DIR",
                   "keep the tokens there instead of in memory (none)",
-                  .of_machine = true),
+                  .rare = true, .of_machine = true),
     STRADS_OPTION(BOOL, strads_lda_options, keep_assignments,
                   "keep-assignments", NULL,
                   "keep tokens' topics in the result (default: no)",

@@ -15,7 +15,11 @@
 #include <strads/plan.h>
 #include <strads/scratch.h>
 
-enum { NO_BLOCK = UINT32_MAX, TOKEN_BYTES = 6 };
+enum {
+    NO_BLOCK = UINT32_MAX,
+    TOKEN_BYTES = 6,
+    EVICT_WORDS = 16 /* a word's entries map whole pages around them */
+};
 
 /* Bytes of a block's tokens in one partition, about: small enough that three
  * are little memory, large enough for a disk to read at full speed. */
@@ -192,11 +196,13 @@ strads_err lda_scratch_fill(lda_local *l, const strads_task *task)
         err = lda_scratch_take(l, b);
         if (err)
             break;
-        for (uint32_t k = 0; k < block->n; k++)
+        for (uint32_t k = 0; k < block->n; k++) {
             lda_fill_word(l, task, strads_block_param(block, k));
+            if (k % EVICT_WORDS == 0)
+                strads_share_evict(share);
+        }
         memset(l->topic, 0xFF, s->tokens[b] * sizeof *l->topic);
         lda_scratch_changed(l, true);
-        strads_share_evict(share);
     }
     strads_share_spend_cols(share, 0, share->by_col.lines);
     return err;

@@ -396,7 +396,7 @@ void strads_mf_errors(const void *state, double *train, double *validation,
  * that no partition waits when it gets one at a time. A position within a block
  * has 16 bits. */
 static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
-                              uint32_t partitions)
+                              uint32_t partitions, const strads_data *scratch)
 {
     const uint32_t stride = mf_stride(mf_rank(o));
     const uint64_t bytes = items * stride * sizeof(float);
@@ -410,6 +410,8 @@ static uint64_t wanted_blocks(const strads_mf_options *o, uint64_t items,
         blocks = each * partitions;
     if (mf_by_rows(o) && blocks < mf_rows_blocks(o, items, partitions))
         blocks = mf_rows_blocks(o, items, partitions);
+    if (scratch && blocks < mf_scratch_blocks(scratch, partitions))
+        blocks = mf_scratch_blocks(scratch, partitions);
     if (partitions > 1)
         blocks = (blocks + partitions - 1) / partitions * partitions;
     return blocks < items || items == 0 ? blocks : items;
@@ -466,8 +468,10 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
     const uint64_t copies =
         sgd ? 3 : 2; /* the current factors, the best, the last good ones */
     const uint64_t trained =
-        ((sgd ? CELL : SIDES) + (mf_by_pairs(o) ? sizeof(uint32_t) : 0)) *
-            ratings +
+        (o->scratch ? kept * mf_scratch_memory(ratings / (kept + !kept), blocks)
+                    : ((sgd ? CELL : SIDES) +
+                       (mf_by_pairs(o) ? sizeof(uint32_t) : 0)) *
+                          ratings) +
         copies * users * stride;
     const uint64_t gathered =
         users * stride + 2 * sizeof(float) * shape->rows * (mf_rank(o) + 1);
@@ -497,7 +501,8 @@ static strads_err mf_shape(const void *config, const strads_data *data,
     shape->width = 1 + mf_rank(&o);
     shape->block_max = UINT32_MAX;
     if (!shape->blocks_given)
-        shape->blocks = (uint32_t)wanted_blocks(&o, items, shape->partitions);
+        shape->blocks = (uint32_t)wanted_blocks(&o, items, shape->partitions,
+                                                o.scratch ? data : NULL);
     if (shape->blocks && items / shape->blocks >= UINT16_MAX)
         return strads_fail(STRADS_EINVAL,
                            "%llu items in %u blocks: a block has up to %d, "

@@ -65,6 +65,9 @@ const strads_option mf_option_table[] = {
                   "predictions may leave the ratings' range (default: no)"),
     STRADS_OPTION(BOOL, strads_mf_options, no_biases, "no-biases", NULL,
                   "leave out means of users and items (default: no)"),
+    STRADS_OPTION(STRING, strads_mf_options, scratch, "scratch", "DIR",
+                  "sgd: keep the ratings there, not in memory (none)",
+                  .rare = true, .of_machine = true),
     STRADS_OPTION(STRING, strads_mf_options, user, "user", "NAME",
                   "column of users (default: by common names)"),
     STRADS_OPTION(STRING, strads_mf_options, item, "item", "NAME",
@@ -199,6 +202,10 @@ static strads_err check_method(const strads_mf_options *o)
         return strads_fail(STRADS_EINVAL,
                            "method is \"%s\"; expected sgd, als, cd or ccd++",
                            o->method);
+    if (o->scratch && (!sgd || mf_by_pairs(o)))
+        return strads_fail(STRADS_EINVAL,
+                           "scratch is for method sgd with the squared loss, "
+                           "which visits ratings block by block; leave it out");
     if (o->implicit && !mf_by_pairs(o) && strcmp(o->method, "als") != 0)
         return strads_fail(STRADS_EINVAL,
                            "implicit feedback needs method als, because its "

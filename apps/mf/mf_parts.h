@@ -249,6 +249,9 @@ typedef struct mf_best {
     float **block; /* [blocks] for home blocks of this partition; for SGD */
 } mf_best;
 
+/* Ratings on disk, see mf_scratch.c. */
+typedef struct mf_scratch mf_scratch;
+
 /* State of one partition. */
 typedef struct mf_local {
     strads_mf_options options; /* resolved */
@@ -270,8 +273,10 @@ typedef struct mf_local {
      * 1]. First come paired[b micros + m] ratings in pairs, then single ones,
      * in random order. */
     uint32_t micro, micros;
-    mf_rating *rating;
-    uint64_t *first; /* [blocks + 1] */
+    mf_rating *rating; /* NULL: they are on disk */
+    mf_scratch *scratch;
+    mf_rating *block_rating; /* of the block taken last, mf_ratings_take */
+    uint64_t *first;         /* [blocks + 1] */
     uint32_t *cell, *paired;
     uint32_t *order; /* [micros] order of this sweep */
     mf_samples held, test;
@@ -371,6 +376,24 @@ bool mf_by_pairs(const strads_mf_options *o);
 bool mf_conjugates(const strads_mf_options *o);
 /* Number of factors that are solved for at once. */
 uint32_t mf_slab(const strads_mf_options *o);
+
+/* mf_scratch.c: ratings of SGD on disk. The blocks that keep a block small, and
+ * memory of a partition. */
+uint64_t mf_scratch_blocks(const strads_data *data, uint32_t partitions);
+uint64_t mf_scratch_memory(uint64_t ratings, uint64_t blocks);
+/* For the ratings that l->first counts. Then each rating is added to its block,
+ * in order. mf_scratch_free also after an error. */
+strads_err mf_scratch_open(mf_local *l);
+strads_err mf_scratch_add(mf_scratch *s, uint32_t b, mf_rating rating);
+strads_err mf_scratch_added(mf_scratch *s, uint32_t blocks);
+void mf_scratch_free(mf_scratch *s);
+/* Sets l->block_rating to the ratings of block b, in memory or from disk. */
+strads_err mf_ratings_take(mf_local *l, uint32_t b);
+/* The ratings of block b, which was taken, were changed. */
+void mf_ratings_changed(mf_local *l, uint32_t b);
+/* For passes over a share's rows: user u was read. Lets go of memory now and
+ * then, if the entries are on disk. */
+void mf_evict(const strads_share *share, uint64_t *from, uint64_t u);
 
 /* mf_ratings.c: counts, scale, biases. */
 size_t mf_partial_count(const strads_task *task);

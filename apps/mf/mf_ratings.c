@@ -119,8 +119,10 @@ strads_err mf_update_statistics(strads_task *task)
     const bool no_negatives = mf_from_zero(&l->options);
     const double centre = l->scale.centre;
     double *count = task->partial + MF_SUMS, *sum = count + l->items;
+    uint64_t seen = 0;
 
     for (uint64_t u = 0; u < x->lines; u++) {
+        mf_evict(task->share, &seen, u);
         const uint64_t salt =
             hold_salt(task->seed, task->share->rows.begin + u);
         for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
@@ -222,8 +224,10 @@ strads_err mf_update_bias(strads_task *task)
     const strads_sparse *x = &task->share->by_row;
     const double mean = l->scale.mean, per = 1 / l->scale.sd;
     double *sums = task->partial, *item = sums + MF_BIAS_SUMS;
+    uint64_t seen = 0;
 
     for (uint64_t u = 0; u < x->lines; u++) {
+        mf_evict(task->share, &seen, u);
         const double bias = (double)mf_user_bias(l, task->share, task->seed, u);
         const uint64_t salt =
             hold_salt(task->seed, task->share->rows.begin + u);

@@ -60,11 +60,12 @@ static strads_err allocate_cells(mf_local *l, uint64_t ratings)
     l->cell = calloc(cells + 1, sizeof(*l->cell));
     l->paired = malloc(sizeof(*l->paired) * (cells + 1));
     l->order = malloc(sizeof(*l->order) * (l->micros + 1));
-    l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
+    if (!l->options.scratch)
+        l->rating = mf_large(sizeof(*l->rating) * (ratings + 1));
     l->p = mf_large_floats(l->users * l->stride);
     l->p_good = mf_large(sizeof(float) * (l->users * l->stride + 1));
-    if (!l->first || !l->cell || !l->paired || !l->order || !l->rating ||
-        !l->p || !l->p_good)
+    if (!l->first || !l->cell || !l->paired || !l->order ||
+        (!l->rating && !l->options.scratch) || !l->p || !l->p_good)
         return mf_no_memory("the ratings and the users' factors",
                             8 * (ratings + l->users * l->stride) + 8 * cells);
     for (uint32_t m = 0; m < l->micros; m++)
@@ -79,7 +80,10 @@ static strads_err allocate_cells(mf_local *l, uint64_t ratings)
 static void count_cells(mf_local *l, const strads_task *task,
                         const mf_split *split)
 {
+    uint64_t seen = 0;
+
     for (uint64_t u = 0; u < l->users; u++) {
+        mf_evict(task->share, &seen, u);
         const uint64_t next = (u >> l->micro) + 1;
         const uint64_t n = mf_split_count(split, l, task, u);
         for (uint64_t k = 0; k < n; k++) {
@@ -99,17 +103,22 @@ static void count_cells(mf_local *l, const strads_task *task,
 
 /* at[b]: position of the next rating of block b. Users come in order, so each
  * block is filled from front to end. */
-static void fill_cells_user(mf_local *l, const strads_task *task,
-                            mf_split *split, uint64_t u, uint64_t *at)
+static strads_err fill_cells_user(mf_local *l, const strads_task *task,
+                                  mf_split *split, uint64_t u, uint64_t *at)
 {
     const uint16_t place = (uint16_t)(u & ((UINT64_C(1) << l->micro) - 1));
     const uint64_t n = mf_split_take(split, l, task, u);
+    strads_err err = STRADS_OK;
 
-    for (uint64_t k = 0; k < n; k++) {
-        const uint32_t i = split->item[k];
-        l->rating[at[l->item_block[i]]++] =
-            (mf_rating){place, (uint16_t)l->item_at[i], split->left[k]};
+    for (uint64_t k = 0; k < n && !err; k++) {
+        const uint32_t i = split->item[k], b = l->item_block[i];
+        const mf_rating one = {place, (uint16_t)l->item_at[i], split->left[k]};
+        if (l->scratch)
+            err = mf_scratch_add(l->scratch, b, one);
+        else
+            l->rating[at[b]++] = one;
     }
+    return err;
 }
 
 uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to)
@@ -132,12 +141,15 @@ static strads_err fill_cells(mf_local *l, const strads_task *task,
     if (!at)
         return mf_no_memory("blocks", bytes);
     memcpy(at, l->first, bytes);
-    for (uint64_t u = 0; u < l->users; u++) {
-        fill_cells_user(l, task, split, u, at);
+    strads_err err = l->options.scratch ? mf_scratch_open(l) : STRADS_OK;
+    for (uint64_t u = 0; u < l->users && !err; u++) {
+        err = fill_cells_user(l, task, split, u, at);
         spent = mf_spend(task->share, spent, u + 1);
     }
+    if (!err && l->scratch)
+        err = mf_scratch_added(l->scratch, l->blocks);
     free(at);
-    return STRADS_OK;
+    return err;
 }
 
 static uint32_t draw_below(uint32_t n, uint64_t *s)
@@ -195,20 +207,25 @@ static strads_err arrange_cells(mf_local *l, const strads_task *task)
 {
     const size_t bytes = sizeof(mf_rating) << l->micro;
     mf_rating *single = malloc(bytes);
+    strads_err err = STRADS_OK;
 
     if (!single)
         return mf_no_memory("a cell's ratings", bytes);
-    for (uint32_t b = 0; b < l->blocks; b++) {
+    for (uint32_t b = 0; b < l->blocks && !err; b++) {
+        err = mf_ratings_take(l, b);
+        if (err)
+            break;
         const uint32_t *cell = l->cell + (uint64_t)b * (l->micros + 1);
         const uint64_t s = strads_random_bits(task->seed, MF_DRAW_ORDER,
                                               task->share->partition, b);
         for (uint32_t m = 0; m < l->micros; m++)
             l->paired[(uint64_t)b * l->micros + m] =
-                arrange(l->rating + l->first[b] + cell[m],
-                        cell[m + 1] - cell[m], single, s + m);
+                arrange(l->block_rating + cell[m], cell[m + 1] - cell[m],
+                        single, s + m);
+        mf_ratings_changed(l, b);
     }
     free(single);
-    return STRADS_OK;
+    return err;
 }
 
 /* ---- building ---------------------------------------------------------- */
@@ -391,7 +408,7 @@ static double sweep_block(mf_local *l, const strads_task *task,
     for (uint32_t k = 0; k < l->micros; k++) {
         const uint32_t m = l->order[k];
         const uint32_t next = l->order[k + 1 < l->micros ? k + 1 : k];
-        prefetch_ratings(l->rating + l->first[b] + cell[next]);
+        prefetch_ratings(l->block_rating + cell[next]);
         step.p = micro_rows(l, m);
         step.paired = l->paired[b * l->micros + m];
         step.ahead = (const char *)micro_rows(l, next);
@@ -402,8 +419,8 @@ static double sweep_block(mf_local *l, const strads_task *task,
         if (l->options.unweighted)
             shrink_rows(l, step.p, micro_bytes(l, m) / sizeof(float),
                         l->blocks);
-        loss += l->kernel(l->rating + l->first[b] + cell[m],
-                          cell[m + 1] - cell[m], &step);
+        loss +=
+            l->kernel(l->block_rating + cell[m], cell[m + 1] - cell[m], &step);
     }
     if (keeps_users)
         end_putting_aside();
@@ -429,6 +446,9 @@ strads_err mf_update_epoch(strads_task *task)
         if (err)
             return err;
     }
+    const strads_err err = mf_ratings_take(l, (uint32_t)task->block.id);
+    if (err)
+        return err;
     if (!mf_by_pairs(&l->options)) {
         task->partial[MF_LOSS] = sweep_block(l, task, begins);
         return STRADS_OK;
@@ -545,7 +565,7 @@ static double block_loss(const mf_local *l, const strads_task *task,
     for (uint32_t m = 0; m < l->micros; m++) {
         const float *p = users + ((uint64_t)m << l->micro) * l->stride;
         for (uint32_t k = cell[m]; k < cell[m + 1]; k++) {
-            const mf_rating *r = &l->rating[l->first[b] + k];
+            const mf_rating *r = &l->block_rating[k];
             const float *q = items->q + (size_t)r->item * l->stride;
             const double error =
                 (double)(r->value -
@@ -570,8 +590,11 @@ strads_err mf_update_final(strads_task *task)
             memcpy(items->q, l->best.block[task->block.id],
                    sizeof(float) * items->floats);
     }
-    task->partial[MF_LOSS] = block_loss(l, task, l->best.p ? l->best.p : l->p);
-    return STRADS_OK;
+    const strads_err err = mf_ratings_take(l, (uint32_t)task->block.id);
+    if (!err)
+        task->partial[MF_LOSS] =
+            block_loss(l, task, l->best.p ? l->best.p : l->p);
+    return err;
 }
 
 /* ---- collecting the factors ---------------------------------------------- */

@@ -135,7 +135,9 @@ void mf_forget_ratings(mf_local *l)
     }
     free(l->rating);
     free(l->p_good);
+    mf_scratch_free(l->scratch);
     l->rating = NULL;
+    l->scratch = NULL;
     l->p_good = NULL;
     mf_rows_free(&l->rows);
     mf_ranks_free(&l->ranks);

@@ -233,6 +233,21 @@ void strads_scratch_changed(strads_scratch *s, uint64_t begin, uint64_t end)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
+strads_err strads_scratch_fill(strads_scratch *s, uint32_t b, uint64_t offset,
+                               const void *bytes, uint64_t n)
+{
+    n = whole_pages(n);
+    if (b >= s->n || offset % STRADS_SCRATCH_ALIGN != 0 ||
+        offset + n > s->offset[b + 1] - s->offset[b])
+        return strads_fail(STRADS_EINVAL,
+                           "%llu bytes at %llu are not within block %u",
+                           (unsigned long long)n, (unsigned long long)offset,
+                           b);
+    s->kept[b] = true;
+    s->figures.written += n;
+    return sti_scratch_file_write(s->fd, s->offset[b] + offset, bytes, n);
+}
+
 strads_scratch_figures strads_scratch_measure(strads_scratch *s)
 {
     (void)pthread_mutex_lock(&s->lock);

@@ -66,7 +66,7 @@ typedef struct strads_lda_options {
                            and every fifth before it, of the second half; default
                            10. A network, a run with labels, and one with 2^32 /
                            samples tokens or more: 1 */
-    /* A folder for the tokens, which then take no memory but for a few blocks
+    /* A folder for the tokens, of which a few blocks are in memory then
      * (strads/scratch.h); the draws are those of a run in memory with as many
      * blocks. Each process uses its own folder of this name. STRADS_EINVAL: with
      * keep_assignments. STRADS_EIO: too little room. NULL: in memory. */

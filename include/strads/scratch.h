@@ -53,6 +53,14 @@ STRADS_API strads_err strads_scratch_take(strads_scratch *s, uint32_t b,
 STRADS_API void strads_scratch_changed(strads_scratch *s, uint64_t begin,
                                        uint64_t end);
 
+/* Writes n bytes to block b from `offset` on, which is a whole number of pages,
+ * as the address of `bytes` is; whole pages are read from there. For filling
+ * blocks before the first is taken. Blocks until they are written. One thread
+ * at a time. STRADS_EIO. */
+STRADS_API strads_err strads_scratch_fill(strads_scratch *s, uint32_t b,
+                                          uint64_t offset, const void *bytes,
+                                          uint64_t n);
+
 typedef struct strads_scratch_figures {
     uint64_t bytes; /* of the file */
     uint64_t read, written;
