@@ -4,6 +4,7 @@
 # and a path of six.
 #
 #   ./dev bench seed-scale [--scale S] [--scratch DIR] [--ratio R] [--keep]
+#   ./dev bench seed-scale --topics ...     see seed-scale-topics.sh
 #
 # --scale S     the share of the columns (1; .01 has 1,000,000 of them)
 # --scratch DIR where the pack goes (build/); removed at the end
@@ -17,6 +18,7 @@
 # passes more than it has lambdas.
 set -eu
 export LC_ALL=C
+[ "${1:-}" != --topics ] || exec sh "${0%.sh}-topics.sh" "$@"
 scale=1 scratch=$STRADS_BUILD ratio=0.1 keep=
 while [ $# -gt 0 ]; do
     case $1 in
