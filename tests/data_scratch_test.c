@@ -1,5 +1,5 @@
-/* A scratch against the same blocks in memory: families of sizes and orders, the
- * figures, and the sentences of a folder that cannot hold it. */
+/* A scratch against the same blocks in memory: families of sizes and orders,
+ * the figures, and the sentences of a folder that cannot hold it. */
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <stdlib.h>

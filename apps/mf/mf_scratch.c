@@ -13,7 +13,7 @@ static const double BLOCK_BYTES = 32 << 20;
 
 struct mf_scratch {
     strads_scratch *file;
-    /* While blocks are filled: [blocks x RATINGS], and ratings of each so far. */
+    /* While blocks are filled: [blocks x RATINGS], and ratings so far. */
     mf_rating *buffer;
     uint64_t *added;
 };

@@ -16,8 +16,9 @@ typedef struct sti_scratch_use {
     bool direct;        /* bypass the page cache if the file system can */
 } sti_scratch_use;
 
-/* Makes such a file, with room for `bytes` bytes reserved on disk where the file
- * system can do that. STRADS_EIO: not enough room, or no file can be made. */
+/* Makes such a file, with room for `bytes` bytes reserved on disk where the
+ * file system can do that. STRADS_EIO: not enough room, or no file can be
+ * made. */
 strads_err sti_scratch_file_open(const sti_scratch_use *use, uint64_t bytes,
                                  int *fd);
 

@@ -68,8 +68,8 @@ typedef struct strads_lda_options {
                            samples tokens or more: 1 */
     /* A folder for the tokens, of which a few blocks are in memory then
      * (strads/scratch.h); the draws are those of a run in memory with as many
-     * blocks. Each process uses its own folder of this name. STRADS_EINVAL: with
-     * keep_assignments. STRADS_EIO: too little room. NULL: in memory. */
+     * blocks. Each process uses its own folder of this name. STRADS_EINVAL:
+     * with keep_assignments. STRADS_EIO: too little room. NULL: in memory. */
     const char *scratch;
 } strads_lda_options;
 

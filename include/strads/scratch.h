@@ -28,10 +28,10 @@ enum {
 
 typedef struct strads_scratch strads_scratch;
 
-/* Makes a scratch in `folder` for n blocks of bytes[b] bytes each. `use` says in
- * messages for what it is ("the tokens"). Reserves the room on disk. STRADS_EIO:
- * the folder cannot hold a file, or has too little room. STRADS_ENOMEM. The
- * caller frees *out. Any thread. */
+/* Makes a scratch in `folder` for n blocks of bytes[b] bytes each. `use` names
+ * in messages what it holds ("the tokens"). Reserves the room on disk.
+ * STRADS_EIO: the folder cannot hold a file, or has too little room.
+ * STRADS_ENOMEM. The caller frees *out. Any thread. */
 STRADS_API strads_err strads_scratch_open(const char *folder, const char *use,
                                           uint32_t n, const uint64_t *bytes,
                                           strads_scratch **out);
