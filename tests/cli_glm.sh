@@ -141,6 +141,27 @@ refuses 2 'the fold is 0; expected a whole number from 1' glm cv "$party" \
 refuses 2 'lambdas is "1,none"; expected numbers' glm path "$year_train" --lambdas 1,none --quiet
 refuses 2 'no lambda, and no path' glm path "$year_train" --penalty none --quiet
 
+# Times until an event: R's coxph(Surv(t, d) ~ x1 + x2) has these
+# coefficients, by Breslow and by Efron
+printf '%s\n' '4 1:0.5 2:1' '-3 1:-1 2:2' '7 1:1.5' '4 1:0.1 2:-1' \
+    '9 1:-0.7 2:0.3' '-9 1:0.2 2:-0.4' '2 1:1.1 2:0.6' '7 1:-0.2 2:-0.5' >times.svm
+trains cox times.svm --loss cox --penalty none --tolerance 1e-10
+trains efron times.svm --loss cox-efron --penalty none --tolerance 1e-10
+coefficient() { awk -F, -v j="$1" '$1 == j { print $3 }' out; }
+gives 0 glm show cox.json --format csv
+near "$(coefficient 1)" 0.4716447135 1e-6 "Breslow's first coefficient"
+near "$(coefficient 2)" 0.4340067739 1e-6 "and second"
+gives 0 glm show efron.json --format csv
+near "$(coefficient 1)" 0.5303816269 1e-6 "Efron's first coefficient"
+near "$(coefficient 2)" 0.4911332264 1e-6 "and second"
+gives 0 glm evaluate efron.json times.svm --format json
+says out concordance
+gives 0 glm predict cox.json times.svm
+awk '$1 <= 0 { exit 1 }' out || fail "a risk that is not above 0"
+refuses 2 'no cross-validation' glm cv times.svm --loss cox --folds 3 --quiet
+sed 's/^[0-9]/-&/' times.svm >censored.svm
+refuses 2 'no row has an event' glm train censored.svm --loss cox --quiet
+
 # Coefficients of a group are 0 together, for example the columns of a topic
 awk 'BEGIN { for (j = 0; j < 2000; j++) print int(j / 4) }' >groups
 trains group "$year_train" --penalty group --groups groups --lambda-ratio 0.3 \

@@ -171,3 +171,34 @@ Test(linear_evaluate, intervals_have_the_truth_in_nineteen_of_twenty_draws)
     cr_expect(c.f1 > .92 && c.f1 < .975, "F1: %g", c.f1);
     cr_expect(c.mean > .92 && c.mean < .975, "mean: %g", c.mean);
 }
+
+/* Pairs counted one by one; times and scores with ties. */
+Test(linear_evaluate, concordance_is_the_share_of_pairs_in_order)
+{
+    enum { N = 60 };
+    uint64_t seed = 1;
+
+    for (int trial = 0; trial < 50; trial++) {
+        double score[N], time[N], right = 0, pairs = 0;
+        for (int i = 0; i < N; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            score[i] = (double)(seed >> 40 & (trial % 2 ? 7 : 1023));
+            time[i] = 1 + (double)(seed >> 20 & (trial % 3 ? 15 : 1023));
+            time[i] = seed >> 60 & 1 ? time[i] : -time[i];
+        }
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                const double later = fabs(time[j]);
+                if (time[i] < 0 || later < time[i] || time[j] == time[i])
+                    continue;
+                pairs++;
+                right += score[i] > score[j]    ? 1
+                         : score[i] == score[j] ? .5
+                                                : 0;
+            }
+        cr_expect_float_eq(linear_evaluate_concordance(N, score, time),
+                           right / pairs, 1e-14);
+    }
+    cr_expect(isnan(
+        linear_evaluate_concordance(2, (double[]){1, 2}, (double[]){-1, -2})));
+}

@@ -651,6 +651,15 @@ static void measure_classes(evaluation *e)
         measure_class(e, c);
 }
 
+/* Labels are times: how often larger predictions have earlier events. */
+static void measure_times(evaluation *e)
+{
+    const double share =
+        linear_evaluate_concordance(e->l.tally.rows, e->sums, e->label);
+    add_measure(e, "concordance", NULL, (linear_interval){share, NAN, NAN});
+    e->n_all = e->n;
+}
+
 static void measure_numbers(evaluation *e)
 {
     linear_errors errors =
@@ -767,7 +776,10 @@ static strads_err evaluate_rows(void *state, const char *const *path)
     evaluation *e = state;
     CLI_TRY(read_both(&e->l, path));
     CLI_TRY(take_sums(e, path[1]));
-    (e->l.as.of.n > 0 ? measure_classes : measure_numbers)(e);
+    const bool times = e->l.as.loss && strncmp(e->l.as.loss, "cox", 3) == 0;
+    (e->l.as.of.n > 0 ? measure_classes
+     : times          ? measure_times
+                      : measure_numbers)(e);
     return STRADS_OK;
 }
 

@@ -6,6 +6,7 @@
  * after commits; they store no number per column. The coordinator holds the
  * working set.
  *
+ *     risks    y, c, z of all rows    -> all workers: r of a loss of the whole
  *     origins  samples of full columns -> which are shifted, and how far
  *     labels   labels and sums         -> targets, weights, b at w = 0
  *     target   nothing                 -> the next of several problems begins
@@ -94,6 +95,8 @@ void glm_take_slopes(glm_local *local)
 
     glm_catch_up(local);
     local->fresh = false;
+    if (local->problem.loss->whole) /* glm_receive_risks() has them */
+        return;
     (void)local->problem.loss->evaluate(&rows, local->problem.p, local->r,
                                         NULL);
 }
@@ -325,6 +328,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
         move_parameter(state, j, commit->value[glm_at(state, k)]);
     }
     state->travels = true;
+    state->risks_known = false;
     if (state->problem.loss->constant)
         take_square(state, commit);
     glm_bounds_note_scan(commit);
@@ -481,6 +485,9 @@ strads_err glm_schedule(strads_turn *turn)
     if (turn->ends)
         return state->origin && !state->over ? dispatch_all(turn, GLM_UNSCALE)
                                              : strads_turn_stop(turn);
+    if (state->problem.loss->whole && !state->risks_known &&
+        (state->next == GLM_TO_MOMENTS || state->next == GLM_TO_SCAN))
+        return dispatch_phase(turn, GLM_RISKS, none);
     switch (state->next) {
     case GLM_TO_ORIGINS:
         return dispatch_phase(turn, GLM_ORIGINS,
@@ -564,6 +571,15 @@ const strads_phase glm_phases[GLM_PHASES] = {
                   .partial = glm_rows_size,
                   .update = glm_update_rows,
                   .aggregate = glm_aggregate_rows},
+    [GLM_RISKS] = {.name = "risks",
+                   .when = STRADS_WHEN_CALLED,
+                   .merge = STRADS_MERGE_CONCAT,
+                   .result = STRADS_RESULT_WORKERS,
+                   .ignores_values = true,
+                   .partial = glm_risks_size,
+                   .update = glm_update_risks,
+                   .aggregate = glm_aggregate_risks,
+                   .receive = glm_receive_risks},
     [GLM_SCAN] = {.name = "scan",
                   .when = STRADS_WHEN_CALLED,
                   .reports = true,

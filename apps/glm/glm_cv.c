@@ -442,6 +442,11 @@ static strads_err prepare_study(study *s)
     const uint64_t rows = strads_data_rows(s->data);
     strads_err err = glm_options_resolve(&s->o.path.fit, &s->problem);
 
+    if (!err && s->problem.loss->whole)
+        err = strads_fail(STRADS_EINVAL,
+                          "the loss %s is not a sum over rows, and has no "
+                          "cross-validation; take a path",
+                          s->problem.options.loss);
     if (err || (err = find_classes(s)) || (err = read_offsets(s)) ||
         (err = glm_path_check(&s->o.path)) || (err = check_options(s)) ||
         (err = glm_path_new(&s->o.path, &s->path)) ||

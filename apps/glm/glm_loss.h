@@ -20,7 +20,9 @@
     LOSS("poisson", poisson)             \
     LOSS("gamma", gamma)                 \
     LOSS("tweedie", tweedie)             \
-    LOSS("huber", huber)
+    LOSS("huber", huber)                 \
+    LOSS("cox", cox)                     \
+    LOSS("cox-efron", cox_efron)
 
 /* Rows: targets, weights, margins. */
 typedef logistic_rows glm_rows;
@@ -29,7 +31,9 @@ typedef enum glm_labels {
     GLM_NUMBERS,  /* y is the label */
     GLM_COUNTS,   /* y is the label, >= 0 */
     GLM_POSITIVE, /* y is the label, > 0 */
-    GLM_CLASSES   /* y is -1 or 1, the second class is 1 */
+    GLM_CLASSES,  /* y is -1 or 1, the second class is 1 */
+    GLM_TIMES     /* the label is the time of an event, or minus the time up to
+                   * which there was none; y is its rank, with its sign */
 } glm_labels;
 
 typedef struct glm_loss {
@@ -37,6 +41,8 @@ typedef struct glm_loss {
     bool constant;  /* f'' is 1 everywhere: the model of a step is exact */
     bool joint;     /* more than two classes are one problem, the softmax
                      * (glm_softmax.c), with f the loss of a turn */
+    bool whole;     /* not a sum over rows: evaluate() and conjugates() need
+                     * all of them, b stays 0, value and conjugate are NULL */
     bool flat;      /* f'' is 0 on one side of a point, and not on the other */
     bool flattens;  /* f'' is at most |f'| and at most 1 */
     bool majorises; /* h of evaluate() is an upper bound of f'' */

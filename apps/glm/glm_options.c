@@ -205,6 +205,10 @@ strads_err glm_options_resolve(const strads_glm_options *given,
                                    DBL_MAX)) ||
         (err = check_parameters(&p)))
         return err;
+    if (p.loss->whole) { /* which changes nothing */
+        o->intercept = true;
+        o->start_intercept = NULL;
+    }
     p.p = o->loss_parameter > 0 ? o->loss_parameter : p.loss->usual;
     if (o->l1_ratio == 0)
         o->l1_ratio = p.penalty->share;

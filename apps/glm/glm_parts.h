@@ -47,6 +47,7 @@ enum {
     GLM_TARGET,
     GLM_CERTIFY,
     GLM_UNSCALE,
+    GLM_RISKS,
     GLM_PHASES
 };
 
@@ -190,6 +191,8 @@ typedef struct glm_local {
     double level; /* subtracted from y, o and z */
     bool plain;   /* all weights c are 1 */
     double *root; /* [rows] sqrt c, if f'' is 1; NULL: all are 1 */
+    double *all;  /* y, c, z, r of all rows, [rows of the data] each, for a
+                  * loss of the whole; NULL before its first scan */
 } glm_local;
 
 /* ---- the coordinator ----------------------------------------------------- */
@@ -290,7 +293,8 @@ typedef struct glm_state {
                   * move */
     glm_path *path; /* NULL: one lambda */
     bool known;     /* scales and norms are known */
-    bool began;     /* the first scan is done; */
+    bool risks_known; /* workers have r of the margins of all commits */
+    bool began;       /* the first scan is done; */
     double *held;   /* [columns] start values, until lambda is found; or NULL */
     double *b;      /* [width], minus c'w of origins c until the run ends */
     double *origin; /* [columns], NULL: all are 0 */
@@ -566,6 +570,15 @@ strads_err glm_update_rows(strads_task *task);
 strads_err glm_aggregate_rows(strads_commit *commit);
 /* Updates the margins for all commits. */
 void glm_catch_up(glm_local *local);
+
+/* glm_risks.c: losses of all rows together. Converts n labels of times to
+ * ranks. STRADS_ENOMEM. Then a phase before each scan: the rows of all go to
+ * all. */
+strads_err glm_rank_times(uint64_t n, double *y);
+size_t glm_risks_size(const strads_task *task);
+strads_err glm_update_risks(strads_task *task);
+strads_err glm_aggregate_risks(strads_commit *commit);
+strads_err glm_receive_risks(strads_task *task);
 
 /* glm_softmax.c. Workers: whether classes are one problem; margins of the
  * block's values, or of none at w = 0; another class's turn; the whole.

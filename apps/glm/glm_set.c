@@ -172,8 +172,10 @@ strads_err glm_search(strads_commit *commit)
                         (set->is.constant && to.step == 1 && !moves) ||
                         ++state->searches >= SEARCHES_MAX;
     const double shift =
-        to.step * set->beta +
-        (enough && to.step > 0 ? linear_set_step_intercept(set) : 0);
+        state->problem.loss->whole
+            ? 0
+            : to.step * set->beta +
+                  (enough && to.step > 0 ? linear_set_step_intercept(set) : 0);
     const uint32_t n = linear_set_told(set, state->candidate, state->told);
     state->b[state->target] += shift;
     state->predicted = set->reduced ? state->loss - (from - set->loss) : -1;

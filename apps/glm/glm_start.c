@@ -15,6 +15,7 @@ typedef struct survey {
     double weight, sum, squares; /* sum c, c y, c y^2 */
     double least;                /* least label, at most 0 */
     double not_positive;         /* number of labels that are at most 0 */
+    double events;               /* of times: rows with a weight and an event */
     double largest; /* largest |label| of a row with a weight; the survey of
                      * labels follows */
 } survey;
@@ -41,6 +42,7 @@ strads_err glm_update_labels(strads_task *task)
         s->squares += c * y * y;
         s->least = fmin(s->least, y);
         s->not_positive += !(y > 0);
+        s->events += c > 0 && !signbit(y);
         s->largest = c > 0 ? fmax(s->largest, fabs(y)) : s->largest;
     }
     return STRADS_OK;
@@ -57,6 +59,7 @@ void glm_merge_labels(void *into, const void *from, size_t bytes)
     a->squares += b->squares;
     a->least = fmin(a->least, b->least);
     a->not_positive += b->not_positive;
+    a->events += b->events;
     a->largest = fmax(a->largest, b->largest);
 }
 
@@ -111,7 +114,14 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
         return strads_fail(STRADS_EINVAL,
                            "the sum of the rows' weights overflows: scale the "
                            "weights down");
-    if (problem->loss->labels == GLM_CLASSES)
+    if (problem->loss->labels == GLM_TIMES && !(s->events > 0))
+        return strads_fail(STRADS_EINVAL,
+                           "no row has an event: for the loss %s the label is "
+                           "the time of an event, or minus the time up to "
+                           "which there was none",
+                           problem->options.loss);
+    if (problem->loss->labels == GLM_CLASSES ||
+        problem->loss->labels == GLM_TIMES)
         return STRADS_OK;
     if (s->largest > GLM_NUMBER_MAX)
         return strads_fail(STRADS_EINVAL,
@@ -294,7 +304,10 @@ strads_err glm_aggregate_unscale(strads_commit *commit)
     state->over = true;
     for (uint32_t k = 0; k < width; k++) {
         const size_t at = state->columns * width + k;
-        state->b[k] = commit->value[at] -
+        state->b[k] =
+            state->problem.loss->whole
+                ? 0
+                : commit->value[at] -
                       glm_origins_sum(state, commit->value + k, width);
         commit->change[at] = state->b[k] - commit->value[at];
     }
@@ -316,7 +329,7 @@ static strads_err set_first_intercepts(strads_commit *commit, const survey *s,
     const double *start = waits ? NULL : o->start_intercept;
     double *change = state->wide;
 
-    if (!o->intercept)
+    if (!o->intercept || state->problem.loss->whole)
         return STRADS_OK;
     for (uint32_t k = 0; k < state->width; k++) {
         const double sum = classes->n > 0 ? positive_of(classes, k) : s->sum;
@@ -735,10 +748,17 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         set->z[i] = in[3];
         state->offsets += in[1] * (in[2] + state->level);
     }
+    if (state->problem.loss->whole) {
+        const strads_err err = glm_rank_times(set->rows, set->y);
+        if (err)
+            return err;
+    }
     if (!state->began) {
         for (uint64_t i = 0; i < set->rows; i++)
             set->along[i] = state->offset[i] + state->level;
         state->null = find_null(state);
+        if (!isfinite(state->null)) /* no gap is relative to it */
+            state->null = 0;
     }
     state->next = !state->known         ? GLM_TO_MOMENTS
                   : state->slopes_known ? GLM_TO_FETCH

@@ -17,7 +17,8 @@ enum {
     /* For each class of a softmax: cycles and evaluations; and for each row,
      * margins, odds and slopes. */
     SOFTMAX_BYTES = 80,
-    SOFTMAX_ROW_BYTES = 24
+    SOFTMAX_ROW_BYTES = 24,
+    WHOLE_ROW_BYTES = 144 /* of a loss of all rows together */
 };
 
 /* ---- one partition ------------------------------------------------------- */
@@ -101,6 +102,7 @@ void glm_close(void *opened)
     linear_pending_free(&local->pending);
     linear_pairs_free(&local->pairs);
     free(local->root);
+    free(local->all);
     linear_classes_free(&local->classes);
     free(local);
 }
@@ -170,7 +172,9 @@ strads_err glm_shape_problem(const glm_problem *problem,
         shape->parameters = 2 * (shape->cols + 1);
     shape->param_bytes = param_bytes(problem, data, shape);
     shape->run_bytes +=
-        USED_BYTES * count_used_columns(data) + ROW_BYTES * shape->rows;
+        USED_BYTES * count_used_columns(data) +
+        (uint64_t)(ROW_BYTES + problem->loss->whole * WHOLE_ROW_BYTES) *
+            shape->rows;
     return STRADS_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "linear_evaluate.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define NORMAL_95 1.959963984540054
@@ -167,4 +168,80 @@ linear_interval linear_evaluate_f1(uint64_t both, uint64_t given, uint64_t rows)
         return (linear_interval){NAN, NAN, NAN};
     return (linear_interval){f1_of(share.value), f1_of(share.low),
                              f1_of(share.high)};
+}
+
+/* ---- times --------------------------------------------------------------- */
+
+typedef struct timed {
+    double time, score;
+    bool event;
+    uint64_t rank; /* of the score, from 1; equal for equal scores */
+} timed;
+
+static int by_timed_score(const void *a, const void *b)
+{
+    const double x = ((const timed *)a)->score, y = ((const timed *)b)->score;
+
+    return (x > y) - (x < y);
+}
+
+/* The latest first; at one time rows without an event. */
+static int by_time_and_event(const void *a, const void *b)
+{
+    const timed *x = a, *y = b;
+
+    return x->time != y->time ? (x->time < y->time) - (x->time > y->time)
+                              : x->event - y->event;
+}
+
+/* Counts ranks up to `rank` in a Fenwick tree. */
+static double count_ranks(const double *tree, uint64_t rank)
+{
+    double sum = 0;
+
+    for (; rank > 0; rank &= rank - 1)
+        sum += tree[rank];
+    return sum;
+}
+
+static void add_rank(double *tree, uint64_t n, uint64_t rank)
+{
+    for (; rank <= n; rank += rank & (~rank + 1))
+        tree[rank]++;
+}
+
+double linear_evaluate_concordance(uint64_t n, const double *score,
+                                   const double *time)
+{
+    timed *row = malloc((n + 1) * sizeof(*row));
+    double *tree = calloc(n + 1, sizeof(*tree));
+    double right = 0, pairs = 0;
+    uint64_t later = 0; /* rows in the tree */
+
+    for (uint64_t i = 0; i < n && row && tree; i++)
+        row[i] = (timed){fabs(time[i]), score[i], !signbit(time[i]), 0};
+    if (row && tree)
+        qsort(row, n, sizeof(*row), by_timed_score);
+    for (uint64_t i = 0; i < n && row && tree; i++)
+        row[i].rank =
+            i > 0 && row[i].score == row[i - 1].score ? row[i - 1].rank : i + 1;
+    if (row && tree)
+        qsort(row, n, sizeof(*row), by_time_and_event);
+    for (uint64_t i = 0, end; i < n && row && tree; i = end) {
+        for (end = i; end < n && row[end].time == row[i].time &&
+                      row[end].event == row[i].event;
+             end++)
+            ;
+        for (uint64_t k = i; k < end && row[k].event; k++) {
+            const double below = count_ranks(tree, row[k].rank - 1);
+            right += (below + count_ranks(tree, row[k].rank)) / 2;
+            pairs += (double)later;
+        }
+        for (uint64_t k = i; k < end; k++)
+            add_rank(tree, n, row[k].rank);
+        later += end - i;
+    }
+    free(row);
+    free(tree);
+    return pairs > 0 ? right / pairs : NAN;
 }

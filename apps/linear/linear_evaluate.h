@@ -39,4 +39,13 @@ linear_interval linear_evaluate_f1(uint64_t both, uint64_t given,
 linear_interval linear_evaluate_auc(uint64_t n, const double *score,
                                     const unsigned char *is_class);
 
+/* The share of pairs of rows whose order in time is known that `score` orders
+ * correctly, the larger score first; equal scores count half (Harrell's C, J.
+ * Am. Med. Assoc. 247, 1982). A row's time is that of its event, or minus the
+ * time up to which there was none: the other row of a pair then has to have its
+ * event earlier or at that time. NaN if there are no pairs, or if memory is
+ * exhausted. */
+double linear_evaluate_concordance(uint64_t n, const double *score,
+                                   const double *time);
+
 #endif

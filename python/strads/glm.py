@@ -91,6 +91,19 @@ def _config_of(model, columns, loss, penalty, parameter, offset=None):
 
 _SHARE = params.number(least=0.001, most=1)
 _LOGARITHMS = ("poisson", "gamma", "tweedie")  # X w + b is the log of the mean
+_TIMES = ("cox", "cox-efron")  # of the risk
+
+
+def _concordance(risk, times):
+    """Harrell's C: the share of pairs with the larger risk earlier."""
+    event, at = ~np.signbit(times), np.abs(times)
+    right = pairs = 0
+    for i in np.flatnonzero(event):
+        later = (at > at[i]) | ((at == at[i]) & ~event)
+        pairs += np.sum(later)
+        right += np.sum(risk[i] > risk[later]) + \
+            np.sum(risk[i] == risk[later]) / 2
+    return right / pairs if pairs else np.nan
 
 
 class GLM(_Regressor):
@@ -98,7 +111,9 @@ class GLM(_Regressor):
 
     Parameters
     ----------
-    loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md)
+    loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md); for
+        "cox" and "cox-efron" y is the time of an event, or minus the time up to
+        which there was none, predict returns risks, and score the concordance
     penalty : str, "l1", "elastic-net", "ridge", "group", "sparse-group", "mcp",
         "scad", "none"
     alpha : float >= 0, weight of the penalty; 0: none
@@ -179,7 +194,13 @@ class GLM(_Regressor):
     def predict(self, X):
         """The mean that the loss has at X @ coef_ + intercept_."""
         margin = self._linear(X)
-        return np.exp(margin) if self._loss in _LOGARITHMS else margin
+        return np.exp(margin) if self._loss in _LOGARITHMS + _TIMES else margin
+
+    def score(self, X, y, sample_weight=None):
+        """R2, or for times the concordance, without weights."""
+        if self._loss in _TIMES:
+            return _concordance(self.predict(X), np.asarray(y, np.float64))
+        return super().score(X, y, sample_weight)
 
     def _more_tags(self):
         return {"requires_y": True,
@@ -559,6 +580,9 @@ class GLMCV(GLM):
 
     def fit(self, X, y, sample_weight=None, offset=None):
         """Chooses alpha, then fits with it; returns self."""
+        if self._loss in _TIMES:
+            raise ValueError(f"loss {self._loss!r} has no cross-validation; "
+                             "take glm_path, or GLM and its score")
         X, y, weight, offset, config, kept = self._prepared(
             X, y, sample_weight, offset, self.cv)
         found = search.search_path(

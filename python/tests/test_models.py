@@ -470,6 +470,32 @@ def test_group_lasso_drops_groups_and_meets_its_optimality_conditions():
         strads.GroupLasso(groups[:3]).fit(X, y)
 
 
+def test_cox_is_the_partial_likelihoods_minimum():
+    X, y = regression(cols=4)
+    rng = np.random.default_rng(4)
+    times = np.round(10 * np.exp(-X[:, 0] / 3 + rng.normal(size=len(y)) / 3)) + 1
+    times[rng.random(len(y)) < 0.3] *= -1
+    ours = strads.GLM("cox", "l1", alpha=0.02, tol=1e-10).fit(X, times)
+    assert ours.intercept_ == 0
+
+    def slopes(w):
+        risk, slope = np.exp(X @ w), np.zeros(X.shape[1])
+        for i in np.flatnonzero(times > 0):
+            at = np.abs(times) >= times[i]
+            slope += X[i] - risk[at] @ X[at] / np.sum(risk[at])
+        return slope / len(y)
+    q, w = slopes(ours.coef_), ours.coef_
+    assert np.all(np.abs(q) <= 0.02 * (1 + 1e-4)) and np.any(w != 0)
+    assert np.allclose(q[w != 0], 0.02 * np.sign(w[w != 0]), atol=1e-5)
+    assert np.allclose(ours.predict(X), np.exp(X @ w))
+    assert 0.6 < ours.score(X, times) < 1
+    assert ours.score(X[:, ::-1], times) < ours.score(X, times)
+    with pytest.raises(ValueError, match="no cross-validation"):
+        strads.GLMCV("cox").fit(X, times)
+    with pytest.raises(ValueError, match="no row has an event"):
+        strads.GLM("cox").fit(X, -np.abs(times))
+
+
 def test_sparse_group_lasso_meets_its_optimality_conditions():
     X, y = regression(cols=12)
     groups, alpha, share = np.arange(12) % 4, 0.3, 0.6
