@@ -387,7 +387,10 @@ static void check_dual_norm(const glm_penalty *pen, glm_term t, uint64_t seed)
         const long double x = (low + high) / 2;
         long double square = 0;
         for (uint32_t k = 0; k < t.n; k++)
-            square += powl(fmaxl(fabsl((long double)q[k]) - t.share * x, 0), 2);
+            square += powl(fmaxl((t.low < 0 ? fabsl((long double)q[k]) : q[k]) -
+                                     t.share * x,
+                                 0),
+                           2);
         *(sqrtl(square) > (1 - (long double)t.share) * x ? &low : &high) = x;
     }
     const double norm = pen->dual_norm(&t, q), s = pen->shrink(&t, q);
@@ -410,7 +413,7 @@ Test(glm_tables, dual_norms_of_groups_are_those_of_their_definition)
         for (uint64_t i = 0; i < 1600 && penalties[k].penalty->grouped; i++)
             check_dual_norm(penalties[k].penalty,
                             (glm_term){.l1 = i % 3 ? .7 : 1e-6,
-                                       .low = -INFINITY,
+                                       .low = i % 5 == 4 ? 0 : -INFINITY,
                                        .high = INFINITY,
                                        .share = shares[i % 8]},
                             i);
@@ -427,7 +430,7 @@ Test(glm_tables, penalties_of_groups_have_their_steps_and_conjugates)
              i < 4 * sizeof(u) / sizeof(u[0]) && penalties[k].penalty->grouped;
              i++) {
             const glm_term t = {.l1 = 1.2,
-                                .low = -INFINITY,
+                                .low = i % 3 == 2 ? 0 : -INFINITY,
                                 .high = INFINITY,
                                 .n = GROUP,
                                 .share = shares[i % 4]};

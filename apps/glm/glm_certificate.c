@@ -400,8 +400,10 @@ double glm_critical(const glm_state *state, double square)
         const double weight = state->weight *
                               fmax(glm_limit(&state->problem, n), 1e-3) *
                               (state->factor ? state->factor[first] : 1);
-        const bool stays = (state->slope[first] > 0 ? o->upper : o->lower) == 0;
+        const bool stays = !pen->grouped &&
+                           (state->slope[first] > 0 ? o->upper : o->lower) == 0;
         const glm_term t = {.n = n,
+                            .low = o->lower,
                             .share = glm_group_share(&state->problem, n)};
         double *q = state->groups.q;
         for (uint32_t k = 0; k < n; k++) {

@@ -146,10 +146,10 @@ static strads_err check_parameters(const glm_problem *p)
                            "there are groups, and the penalty %s does not use "
                            "them; take the penalty group or sparse-group",
                            o->penalty);
-    if (groups && has_bounds(o))
+    if (groups && has_bounds(o) && !(o->lower == 0 && o->upper >= DBL_MAX))
         return strads_fail(STRADS_EINVAL,
-                           "the penalty %s takes no bounds; leave lower and "
-                           "upper out",
+                           "the penalty %s takes no bounds except a lower of "
+                           "0; leave lower and upper out",
                            o->penalty);
     if (p->loss->joint && ((o->offset && *o->offset) || o->row_offset))
         return strads_fail(STRADS_EINVAL,

@@ -39,7 +39,7 @@ typedef struct glm_penalty {
                    * it */
     bool mixed;   /* l1_ratio may set it */
     bool off;     /* no penalty */
-    bool grouped; /* terms belong to groups; no bounds */
+    bool grouped; /* terms belong to groups; the only bound is a low of 0 */
     double usual, least; /* default and least gamma; 0: none */
     double (*value)(const glm_term *t, const double *w);
     /* NULL, or the penalty is concave in |w|, and this is the term of an L1
@@ -55,8 +55,8 @@ typedef struct glm_penalty {
     double (*shrink)(const glm_term *t, const double *q);
     /* The distance of q from the subgradients at w. */
     double (*violation)(const glm_term *t, const double *w, const double *q);
-    /* Groups only: a norm of q, at most |q|_2. It is at most l1 if and only if
-     * slopes q keep the group at 0. */
+    /* Groups only: a norm of q (of its positive part if low is 0), at most
+     * |q|_2. It is at most l1 if and only if slopes q keep the group at 0. */
     double (*dual_norm)(const glm_term *t, const double *q);
 } glm_penalty;
 

@@ -45,9 +45,9 @@ static void set_prox(const void *program, uint32_t n, double l1,
                      const double *u, double a, double *w)
 {
     const glm_state *state = program;
-
     const glm_term t = {.l1 = l1,
                         .n = n,
+                        .low = state->problem.options.lower,
                         .share = glm_group_share(&state->problem, n)};
 
     state->problem.penalty->prox(&t, u, a, w);
@@ -57,9 +57,9 @@ static double set_value(const void *program, uint32_t n, double l1,
                         const double *w)
 {
     const glm_state *state = program;
-
     const glm_term t = {.l1 = l1,
                         .n = n,
+                        .low = state->problem.options.lower,
                         .share = glm_group_share(&state->problem, n)};
 
     return state->problem.penalty->value(&t, w);

@@ -9,15 +9,17 @@
  * the root of n.
  *
  * Let S be soft thresholding at a. Slopes q keep w at 0 if |S(q)|_2 <= b: then
- * they are in the sum of a box and a ball. */
+ * they are in the sum of a box and a ball. If w >= 0 (low is 0), S is
+ * max(q - a, 0), and all else is the same: the penalty is then the support
+ * function of that sum minus the positive orthant. */
 #include <float.h>
 #include <math.h>
 
 #include "glm_penalty.h"
 
-static double soft_part(double q, double a)
+static double soft_part(const glm_term *t, double q, double a)
 {
-    const double over = fabs(q) - a;
+    const double over = (t->low < 0 ? fabs(q) : q) - a;
 
     return over <= 0 ? 0 : copysign(over, q);
 }
@@ -28,13 +30,13 @@ static double size_over(const glm_term *t, const double *w, double a)
     double sum = 0, size = 0;
 
     for (uint32_t k = 0; k < t->n; k++) {
-        const double v = soft_part(w[k], a);
+        const double v = soft_part(t, w[k], a);
         sum += v * v;
     }
     if (sum > DBL_MIN / DBL_EPSILON && sum <= DBL_MAX)
         return sqrt(sum);
     for (uint32_t k = 0; k < t->n; k++)
-        size = hypot(size, soft_part(w[k], a));
+        size = hypot(size, soft_part(t, w[k], a));
     return size;
 }
 
@@ -52,8 +54,11 @@ static double group_value(const glm_term *t, const double *w)
 {
     double sum = 0;
 
-    for (uint32_t k = 0; k < t->n && t->share > 0; k++)
+    for (uint32_t k = 0; k < t->n; k++) {
         sum += fabs(w[k]);
+        if (w[k] < t->low)
+            return INFINITY;
+    }
     return box_of(t) * sum + ball_of(t) * size_over(t, w, 0);
 }
 
@@ -63,7 +68,7 @@ static void group_prox(const glm_term *t, const double *u, double a, double *w)
     const double share = a > 0 && size > ball ? (1 - ball / size) / a : 0;
 
     for (uint32_t k = 0; k < t->n; k++)
-        w[k] = share * soft_part(u[k], box_of(t));
+        w[k] = share * soft_part(t, u[k], box_of(t));
 }
 
 /* An unpenalised group is assumed to be in a ball of radius `high`. */
@@ -85,8 +90,10 @@ static double group_dual_norm(const glm_term *t, const double *q)
 
     if (a == 0)
         return size_over(t, q, 0);
-    for (uint32_t k = 0; k < t->n; k++)
-        x = isnan(q[k]) ? q[k] : fabs(q[k]) > x ? fabs(q[k]) : x;
+    for (uint32_t k = 0; k < t->n; k++) {
+        const double size = soft_part(t, q[k], 0);
+        x = isnan(size) ? size : fabs(size) > x ? fabs(size) : x;
+    }
     for (uint32_t step = 0; step < STEPS_MAX && isfinite(x); step++) {
         const double size = size_over(t, q, a * x);
         const double off = size - (1 - a) * x;
@@ -94,7 +101,7 @@ static double group_dual_norm(const glm_term *t, const double *q)
         if (!(off > 0))
             break;
         for (uint32_t k = 0; k < t->n; k++)
-            sum += fabs(soft_part(q[k], a * x)) / size;
+            sum += fabs(soft_part(t, q[k], a * x)) / size;
         const double to = x + off / (a * sum + 1 - a);
         if (!(to > x))
             break;
@@ -121,7 +128,7 @@ static double group_violation(const glm_term *t, const double *w,
         return off <= 0 ? 0 : off;
     }
     for (uint32_t k = 0; k < t->n; k++)
-        off = hypot(off, w[k] == 0 ? soft_part(q[k], box)
+        off = hypot(off, w[k] == 0 ? soft_part(t, q[k], box)
                                    : q[k] - copysign(box, w[k]) -
                                          ball * (w[k] / size));
     return off;
