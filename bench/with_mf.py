@@ -282,7 +282,8 @@ def main():
              "peer": peer, "implicit": implicit}
     print("Load %.2f on %d cores." % (m.load(), os.cpu_count()))
     with tempfile.TemporaryDirectory() as place:
-        train, test = make_ratings(place, options.quick)
+        train, test = make_ratings(
+            place, options.quick or options.only == "implicit")
         for name, part in parts.items():
             if options.only in (None, name):
                 part(place, options, train, test)
