@@ -5,7 +5,8 @@ The wheel in FOLDER carries the shared libraries that manylinux systems lack,
 under names with a hash of their contents, so that no other copy in the process
 takes their place. The platform of its name has the C library of this system,
 which is the oldest that it runs on. For Debian: the licences of the libraries
-come from their packages. Needs binutils and patchelf.
+come from their packages. The wheel may be for another processor, if this system
+has libraries for it. Needs binutils and patchelf.
 """
 import base64
 import csv
@@ -23,6 +24,8 @@ from pathlib import Path
 # Those of PEP 600's systems that C code needs.
 SYSTEM = re.compile(r"(ld-linux-(x86-64|aarch64)|lib(c|dl|gcc_s|m|pthread|rt))\.so\.")
 LIBRARIES = "strads.libs"
+# Processors by their number in ELF files.
+MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def run(*words):
@@ -49,8 +52,25 @@ def c_library(path):
     return max((int(a), int(b)) for a, b in found)
 
 
+def machine_of(path):
+    """The processor that a file is for, as in the names of platforms."""
+    with open(path, "rb") as file:
+        number = int.from_bytes(file.read(20)[18:20], "little")
+    if number not in MACHINES:
+        raise SystemExit(f"{path}: is for an unknown processor, {number}")
+    return MACHINES[number]
+
+
 def find(path, name):
     """Where the loader finds the library `name` that `path` needs."""
+    machine = machine_of(path)
+    if machine != os.uname().machine:
+        for folder in (f"/lib/{machine}-linux-gnu",
+                       f"/usr/lib/{machine}-linux-gnu"):
+            if os.path.exists(f"{folder}/{name}"):
+                return Path(folder, name)
+        raise SystemExit(f"{path}: needs {name} for {machine}, which is not "
+                         "installed")
     match = re.search(rf"^\s*{re.escape(name)} => (/\S+)", run("ldd", path),
                       re.MULTILINE)
     if not match:
@@ -174,12 +194,17 @@ def main():
         top = Path(scratch)
         unpack(given, top)
         wheel = Wheel(top)
-        for path in sorted(top.rglob("*")):
-            if path.is_file() and is_elf(path):
-                wheel.link(path, path)
+        files = [path for path in sorted(top.rglob("*"))
+                 if path.is_file() and is_elf(path)]
+        machines = {machine_of(path) for path in files}
+        if len(machines) != 1:
+            raise SystemExit(f"{given}: has files for {sorted(machines)}; one "
+                             "processor is expected")
+        for path in files:
+            wheel.link(path, path)
         wheel.check_c_library(newest)
         name = wheel.write_platform(
-            f"manylinux_{newest[0]}_{newest[1]}_{os.uname().machine}")
+            f"manylinux_{newest[0]}_{newest[1]}_{machines.pop()}")
         folder.mkdir(parents=True, exist_ok=True)
         wheel.write(folder / name)
     print(folder / name)
