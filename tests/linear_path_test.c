@@ -499,24 +499,42 @@ Test(linear_path, lambdas_of_a_list_are_taken)
     (void)unlink(list);
 }
 
-/* At 0 the fit is that of least squares: with as many rows as columns, and
- * these independent, P falls to 0. */
+/* At 0 the fit is that without a penalty, also if no coefficient has moved
+ * before: for every loss, with and without an intercept, for several shapes and
+ * origins of columns. */
 Test(linear_path, a_glm_goes_to_lambda_0)
 {
-    const lasso_recipe recipe = {.rows = 60, .cols = 8, .seed = 3, .noise = 1};
-    lasso_design d = lasso_design_random(&recipe);
-    const question q = {.lambdas = "0,.1,1", .ratio = .5};
-    strads_result *result = run(squared, &d, &q);
-    const strads_path_point *point = points_of(result, 3);
-    const strads_glm_options none = {.penalty = "none"};
-    linear_fit one = glm_design_fit(&d, &none, NULL);
+    static const char *const lists[] = {"0", "1e6,0", "0,.01,1"};
+    static const lasso_recipe recipes[] = {
+        {.rows = 60, .cols = 8, .seed = 3, .noise = 1},
+        {.rows = 200, .cols = 3, .seed = 4, .noise = .5, .offset = 100},
+        {.rows = 120, .cols = 20, .seed = 5, .noise = 2, .correlation = .7}};
 
-    cr_expect_eq(point[2].lambda, 0);
-    cr_expect_float_eq(point[2].objective, one.objective, 1e-9 * one.objective);
-    linear_fit at = linear_fit_at(&point[2], d.cols);
-    cr_expect_lt(glm_violation(&d, &none, &at), 1e-4);
-    linear_fit_free(&at);
-    linear_fit_free(&one);
-    strads_result_free(result);
-    lasso_design_free(&d);
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
+        for (size_t r = 0; r < sizeof recipes / sizeof *recipes; r++)
+            for (size_t i = 0; i < LOSSES * 3; i++) {
+                const loss_case *l = &losses[i % LOSSES];
+                const question q = {.kind = i / LOSSES,
+                                    .lambdas = lists[k],
+                                    .ratio = .5};
+                strads_glm_options none = kinds[q.kind];
+                lasso_design d = glm_design_random(&recipes[r], l->loss);
+                strads_result *result = run(l, &d, &q);
+                const uint32_t n = k == 2 ? 3 : (uint32_t)k + 1;
+                const strads_path_point *point = points_of(result, n);
+                none.loss = l->loss;
+                none.penalty = "none";
+                linear_fit one = glm_design_fit(&d, &none, NULL);
+                cr_expect_eq(point[n - 1].lambda, 0);
+                cr_expect_float_eq(point[n - 1].objective, one.objective,
+                                   1e-7 * one.objective,
+                                   "%s, kind %zu, \"%s\", design %zu: "
+                                   "%g, not %g, at gap %g",
+                                   l->loss, q.kind, lists[k], r,
+                                   point[n - 1].objective, one.objective,
+                                   point[n - 1].gap);
+                linear_fit_free(&one);
+                strads_result_free(result);
+                lasso_design_free(&d);
+            }
 }

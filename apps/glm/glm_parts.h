@@ -78,6 +78,7 @@ typedef struct glm_problem {
     const glm_loss *loss;
     const glm_penalty *penalty;
     double p; /* the loss's parameter */
+    bool is_path;
 } glm_problem;
 
 /* The points of a path. */

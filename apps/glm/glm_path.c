@@ -201,6 +201,7 @@ strads_err glm_path_resolve(const strads_glm_path_options *given,
         (err = glm_options_resolve(&o.fit, problem)))
         return err;
     *out = o;
+    problem->is_path = true;
     return problem->penalty->off
                ? strads_fail(STRADS_EINVAL,
                              "the penalty %s has no lambda, and no path",
@@ -250,6 +251,7 @@ strads_err glm_path_open(const strads_task *task, void **local)
     glm_problem problem;
     const strads_err err = glm_options_resolve(task->config, &problem);
 
+    problem.is_path = true;
     return err ? err : glm_open_problem(&problem, task, local);
 }
 

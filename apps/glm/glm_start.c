@@ -454,7 +454,7 @@ static bool sums_columns(const glm_problem *problem)
             problem->loss->constant);
 }
 
-/* True if columns may have no penalty, now or at the end of a path. */
+/* True if columns may have no penalty. */
 static bool frees_columns(const glm_problem *problem)
 {
     const strads_glm_options *o = &problem->options;
@@ -462,6 +462,12 @@ static bool frees_columns(const glm_problem *problem)
     return problem->penalty->off || o->penalty_factor ||
            (o->penalty_factors && *o->penalty_factors) ||
            !(o->lambda > 0 || o->lambda_ratio > 0);
+}
+
+/* True if the last lambda of a path is 0. */
+static bool ends_free(const glm_path *path)
+{
+    return path && path->given && path->lambda[path->points - 1] == 0;
 }
 
 /* sum c (x - m)^2 over the rows of a partition with this sum of c, m the mean
@@ -513,7 +519,9 @@ strads_err glm_update_moments(strads_task *task)
     double *squares = rest + GLM_REST;
     double *sum = squares + local->columns;
     double *within = sum + local->columns;
-    const bool frees = frees_columns(&local->problem), plain = local->plain;
+    const bool plain = local->plain; /* only the coordinator has the lambdas */
+    const bool frees =
+        frees_columns(&local->problem) || local->problem.is_path;
     const bool sums = sums_columns(&local->problem) || frees;
     double all = 0;
 
@@ -631,7 +639,7 @@ strads_err glm_aggregate_moments(strads_commit *commit)
         if (o->standardize && square > 0) /* a constant has no deviation */
             state->scale[j] = sqrt(rest > 1e-12 * square ? rest : square);
     }
-    if (frees_columns(&state->problem))
+    if (frees_columns(&state->problem) || ends_free(state->path))
         find_reaches(state, sum, sum + state->columns);
     state->known = true;
     const strads_err err = check_columns(state);
