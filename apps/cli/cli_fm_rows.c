@@ -64,8 +64,8 @@ static const char *table_line_name(const strads_share *table, uint64_t i,
     return buffer;
 }
 
-/* Finds the column "user=NAME" or "user.NAME", or adds it if the columns are not
- * `known`. */
+/* Finds the column "user=NAME" or "user.NAME", or adds it if the columns are
+ * not `known`. */
 static strads_err find_column(const strads_names *known, strads_names *own,
                               const char *word, char mark, const char *name,
                               uint32_t *out)

@@ -1,5 +1,5 @@
-/* cli_fm_rows.h - ratings, with tables of attributes of users and items, as rows
- * of a factorisation machine. */
+/* cli_fm_rows.h - ratings, with tables of attributes of users and items, as
+ * rows of a factorisation machine. */
 #ifndef CLI_FM_ROWS_H
 #define CLI_FM_ROWS_H
 

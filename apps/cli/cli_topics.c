@@ -242,8 +242,8 @@ static void say_similar(void *arg, uint32_t topic, uint32_t other,
             topic, other, common, of);
 }
 
-static void put_similar(void *arg, uint32_t topic, uint32_t other,
-                        uint32_t common, uint32_t of)
+static void put_similar_topic(void *arg, uint32_t topic, uint32_t other,
+                              uint32_t common, uint32_t of)
 {
     cli_json *j = arg;
     (void)topic;
@@ -434,7 +434,7 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
     put_numbers(&j, "frex_scores", t->frex_score + first, n);
     cli_json_number(&j, "exclusivity", mean_exclusivity(t, topic));
     cli_json_open(&j, "similar", '[');
-    visit_similar(t, topic, put_similar, &j);
+    visit_similar(t, topic, put_similar_topic, &j);
     cli_json_close(&j, ']');
     if (t->share) {
         cli_json_open(&j, "documents", '[');
