@@ -52,10 +52,11 @@ static strads_err lack_room(const sti_scratch_use *use, uint64_t bytes,
         (unsigned long long)room, use->remedy);
 }
 
-/* Reserves the room, so that two files do not count on the same. */
+/* Reserves the room where the system can, so that two files do not count on
+ * the same. */
 static bool reserve_room(int fd, uint64_t bytes)
 {
-#ifdef FALLOC_FL_KEEP_SIZE
+#ifdef __linux__
     if (bytes > 0 && fallocate(fd, 0, 0, (off_t)bytes) != 0 && errno == ENOSPC)
         return false;
 #endif
