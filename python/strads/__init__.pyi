@@ -150,6 +150,8 @@ class Summary:
     estimated: bool
     dof: float
     level: float
+    def __init__(self, names: Sequence[str], coef: _Floats, se: _Floats,
+                 dispersion: Any, level: float) -> None: ...
     def frame(self) -> Any: ...
 
 class GLM(_Regressor):
