@@ -1,6 +1,6 @@
 #!/bin/sh
-# Three processes, two of them behind forwarded ports: each of these listens at
-# one address and gives the others another one by --advertise. A relay stands
+# Three processes behind forwarded ports: each listens at one address and gives
+# the others another one by --advertise. A relay stands
 # for the forwarding. When it cuts the connections they are dialled again through
 # it, and the result is bit-identical to that of one process.
 if [ -z "${namespace:-}" ]; then
@@ -47,19 +47,26 @@ first=$child
 url=$(url_of first)
 [ "$url" = "$forwarded" ] || fail "node 0 prints $url, not $forwarded"
 forward second 7001
+second_relay=$relay
 start second join "$url" --workers 1 --token-file token --data "$documents" \
     --listen tcp://127.0.0.1:7001 --advertise "$forwarded"
 second=$child
-start third join "$url" --workers 1 --token-file token --data "$documents"
+forward third 7002
+third_relay=$relay
+start third join "$url" --workers 1 --token-file token --data "$documents" \
+    --listen tcp://127.0.0.1:7002 --advertise "$forwarded"
 third=$child
 until_there '"event": "round"' first.jsonl
-kill -USR1 "$relay" "$first_relay"
+kill -USR1 "$first_relay" "$second_relay" "$third_relay"
 ends first "$first" 0
 ends second "$second" 0
 ends third "$third" 0
 cmp -s whole.model.npy forwarded.model.npy || fail "forwarded ports: other bits"
 cuts first "$first_relay" || fail "node 0 was not reached through its relay"
-cuts second "$relay" || fail "node 1 was not reached through its relay"
+# Whichever of these is node 1, the other has dialled it.
+cuts second "$second_relay" && met=1 || met=0
+cuts third "$third_relay" && met=1
+[ "$met" = 1 ] || fail "node 1 was not reached through its relay"
 
 # Addresses that cannot be dialled, and options that miss each other
 refuses 2 "other nodes cannot dial it" join "$url" --token-file token \

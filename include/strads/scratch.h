@@ -20,11 +20,10 @@
 extern "C" {
 #endif
 
-enum {
-    STRADS_SCRATCH_SLOTS = 3,
-    STRADS_SCRATCH_ALIGN = 4096 /* of blocks in memory and in the file, and of
-                                   the changed ranges that are written */
-};
+#define STRADS_SCRATCH_SLOTS 3
+/* Of blocks in memory and in the file, and of the changed ranges that are
+ * written. */
+#define STRADS_SCRATCH_ALIGN 4096
 
 typedef struct strads_scratch strads_scratch;
 
