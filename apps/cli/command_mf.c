@@ -705,13 +705,13 @@ const cli_command cli_mf_commands[] = {
      .verb = &recommend_verb},
     {.name = "mf similar",
      .args = "MODEL",
-     .summary = "list the items or users of the most similar factors",
+     .summary = "list similar items or users",
      .about = "Writes the items, or users, with the largest cosine of their "
               "factors: `item similar cosine`, tabs between.",
      .verb = &cli_mf_similar_verb},
     {.name = "mf export",
      .args = "MODEL",
-     .summary = "write its vectors for an index of nearest neighbours",
+     .summary = "write its vectors for FAISS and hnswlib",
      .about = "Writes the vectors of users and items as npy arrays, and their "
               "ids, for an index by inner product, as FAISS and hnswlib have.",
      .verb = &cli_mf_export_verb},

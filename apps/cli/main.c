@@ -56,23 +56,32 @@ static bool begins_with(const cli_command *command, const char *word,
            command->name[length] == ' ';
 }
 
-/* Lists the commands with the same first word as the one at `place`, on one
- * line. Returns their number; 1: it has no family. */
+/* Lists the commands with the same first word as the one at `place`, in lines
+ * of a terminal. Returns their number; 1: it has no family. */
 static size_t list_family(FILE *out, size_t place)
 {
+    enum { BEFORE = 35, WIDTH = 80 };
     const cli_command *c = cli_command_at(place);
     const char *word = c->name;
     const size_t length = strcspn(word, " ");
     char usage[64];
-    size_t n = 0;
+    size_t n = 0, at = BEFORE;
     if (word[length] == '\0') {
         list_command(out, c);
         return 1;
     }
     (void)snprintf(usage, sizeof usage, "%.*s ...", (int)length, word);
     (void)fprintf(out, "  strads %-26s", usage);
-    for (; (c = cli_command_at(place + n)) && begins_with(c, word, length); n++)
-        (void)fprintf(out, " %s", c->name + length + 1);
+    for (; (c = cli_command_at(place + n)) && begins_with(c, word, length);
+         n++) {
+        const char *verb = c->name + length + 1;
+        if (at + 1 + strlen(verb) > WIDTH) {
+            (void)fprintf(out, "\n%*s", BEFORE, "");
+            at = BEFORE;
+        }
+        (void)fprintf(out, " %s", verb);
+        at += 1 + strlen(verb);
+    }
     (void)fputc('\n', out);
     return n;
 }

@@ -10,10 +10,10 @@
  *     intercept  slope and curvature        -> w_0
  *
  * A sweep is one `margins`, then `intercept`, then each block. Only one
- * dispatch is in flight, so every block sees the commits of those before it, and
- * the objective never rises. Margins are computed afresh in each sweep: rounding
- * does not add up, and a run that resumes from a checkpoint between two sweeps
- * has the same bits. */
+ * dispatch is in flight, so every block sees the commits of those before it,
+ * and the objective never rises. Margins are computed afresh in each sweep:
+ * rounding does not add up, and a run that resumes from a checkpoint between
+ * two sweeps has the same bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,8 +430,7 @@ static strads_err fm_find_equations(strads_task *task)
     return STRADS_OK;
 }
 
-/* The step d to the column's minimum: (A + n Lambda) d = -(b + n Lambda theta)
- */
+/* The step d to the column's minimum, (A + n Lambda) d = -b - n Lambda theta. */
 static void solve_column(fm_state *s, const double *equations,
                          const double *value, double *step)
 {

@@ -44,9 +44,8 @@ const strads_option lda_option_table[] = {
                   .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, from, "from", "MODEL",
                   "continue from its counts, with new documents (none)"),
-    STRADS_OPTION(
-        STRING, strads_lda_options, labels, "labels", "FILE",
-        "labels, a line per document: find topics that separate them"),
+    STRADS_OPTION(STRING, strads_lda_options, labels, "labels", "FILE",
+                  "labels of documents: find topics that separate them"),
     STRADS_OPTION(F64, strads_lda_options, margin, "margin", "L",
                   "labels: by which they should be apart (default: 64)",
                   .rare = true, .min = 1e-6, .max = 1e6),

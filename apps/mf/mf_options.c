@@ -59,7 +59,7 @@ const strads_option mf_option_table[] = {
                   "end after sweep N of --sweeps (default: chosen)",
                   .rare = true, .min = 1, .max = 1e6),
     STRADS_OPTION(U32, strads_mf_options, tune, "tune", "N",
-                  "fits that choose options not given, 0: none (default: 16)",
+                  "fits that choose options, 0: none (default: 16)",
                   .max = STRADS_MF_TRIALS, .keeps_zero = true),
     STRADS_OPTION(BOOL, strads_mf_options, no_clip, "no-clip", NULL,
                   "predictions may leave the ratings' range (default: no)"),
