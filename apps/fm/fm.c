@@ -430,7 +430,7 @@ static strads_err fm_find_equations(strads_task *task)
     return STRADS_OK;
 }
 
-/* The step d to the column's minimum, (A + n Lambda) d = -b - n Lambda theta. */
+/* The step d to the column's minimum: (A + n Lambda) d = -b - n Lambda theta */
 static void solve_column(fm_state *s, const double *equations,
                          const double *value, double *step)
 {
