@@ -520,8 +520,7 @@ strads_err glm_update_moments(strads_task *task)
     double *sum = squares + local->columns;
     double *within = sum + local->columns;
     const bool plain = local->plain; /* only the coordinator has the lambdas */
-    const bool frees =
-        frees_columns(&local->problem) || local->problem.is_path;
+    const bool frees = frees_columns(&local->problem) || local->problem.is_path;
     const bool sums = sums_columns(&local->problem) || frees;
     double all = 0;
 

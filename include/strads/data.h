@@ -286,7 +286,7 @@ typedef struct strads_data_options {
     const strads_names *phrases; /* text: two words in a row become the word
                       `first_second` if it is one of these; from left to right,
                       each word once. NULL: none */
-    const char *scratch; /* documents and ratings from a file, in one
+    const char *scratch;         /* documents and ratings from a file, in one
                       orientation, not in a grid: a folder for the entries,
                       which then lie in a file without a name that is mapped
                       into memory. The file is read several times, each time for
