@@ -14,7 +14,8 @@
 
 #include <strads/lda.h>
 
-enum { SIZES = 2, NONE = UINT32_MAX };
+enum { SIZES = 2 };
+static const uint32_t NONE = UINT32_MAX;
 static const uint64_t window_size[SIZES] = {10, 110};
 static const double SMALL = 1e-12;
 
