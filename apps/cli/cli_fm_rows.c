@@ -96,13 +96,11 @@ static strads_err read_table(side *s, const strads_data_options *how)
     return s->path ? strads_data_read(s->path, &options, &s->table) : STRADS_OK;
 }
 
-/* Matches the lines of the table with the names in the ratings. */
-static strads_err match_lines(side *s)
+/* Collects the names of the table's lines, in their order. */
+static strads_err name_lines(const side *s, strads_names *lines)
 {
     const strads_share *table = strads_data_share(s->table, 0);
-    strads_names *lines;
     char buffer[32];
-    CLI_TRY(strads_names_new(&lines));
     for (uint64_t i = 0; i < table->by_row.lines; i++) {
         uint32_t number;
         const char *name = table_line_name(table, i, buffer);
@@ -113,13 +111,23 @@ static strads_err match_lines(side *s)
                                "%s; expected one row for each %s",
                                s->path, i + 1, s->word, name, s->word);
     }
-    for (uint64_t k = 0; k < s->n; k++) {
+    return STRADS_OK;
+}
+
+/* Matches the lines of the table with the names in the ratings. */
+static strads_err match_lines(side *s)
+{
+    strads_names *lines;
+    char buffer[32];
+    CLI_TRY(strads_names_new(&lines));
+    const strads_err err = name_lines(s, lines);
+    for (uint64_t k = 0; k < s->n && !err; k++) {
         const char *name = name_of(s, k, buffer);
         if (!strads_names_find(lines, name, strlen(name), &s->line[k]))
             s->line[k] = NO_LINE;
     }
     strads_names_free(lines);
-    return STRADS_OK;
+    return err;
 }
 
 static strads_err read_side(side *s, const strads_data_options *how)
@@ -260,6 +268,24 @@ static strads_err build_fm_rows(const side *user, const side *item,
     return err;
 }
 
+/* Reads the tables, names the columns, unless they are `known`, and makes the
+ * rows. The names last as long as the process. */
+static strads_err join_sides(side *user, side *item, const strads_data *ratings,
+                             const strads_names *known,
+                             const strads_data_options *how, strads_data **out)
+{
+    static strads_names *own;
+    CLI_TRY(read_side(user, how));
+    CLI_TRY(read_side(item, how));
+    if (!known)
+        CLI_TRY(strads_names_new(&own));
+    CLI_TRY(name_own(user, known, own));
+    CLI_TRY(name_own(item, known, own));
+    CLI_TRY(name_attributes(user, known, own));
+    CLI_TRY(name_attributes(item, known, own));
+    return build_fm_rows(user, item, ratings, known ? known : own, how, out);
+}
+
 strads_err cli_fm_rows_read(const cli_fm_tables *tables, const char *path,
                             const strads_names *known,
                             const strads_data_options *how, strads_data **out)
@@ -273,7 +299,6 @@ strads_err cli_fm_rows_read(const cli_fm_tables *tables, const char *path,
                                          .item = tables->item,
                                          .rating = tables->rating};
     strads_data *ratings;
-    strads_names *own = NULL;
     CLI_TRY(strads_data_read(path, &options, &ratings));
     const uint64_t base = strads_data_index_base(ratings);
     side user = {.word = "user",
@@ -288,18 +313,9 @@ strads_err cli_fm_rows_read(const cli_fm_tables *tables, const char *path,
                  .n = strads_data_cols(ratings),
                  .names = strads_data_col_names(ratings),
                  .base = base};
-    CLI_TRY(read_side(&user, how));
-    CLI_TRY(read_side(&item, how));
-    if (!known)
-        CLI_TRY(strads_names_new(&own));
-    CLI_TRY(name_own(&user, known, own));
-    CLI_TRY(name_own(&item, known, own));
-    CLI_TRY(name_attributes(&user, known, own));
-    CLI_TRY(name_attributes(&item, known, own));
-    CLI_TRY(
-        build_fm_rows(&user, &item, ratings, known ? known : own, how, out));
+    const strads_err err = join_sides(&user, &item, ratings, known, how, out);
     strads_data_free(user.table);
     strads_data_free(item.table);
     strads_data_free(ratings);
-    return STRADS_OK;
+    return err;
 }
