@@ -407,12 +407,33 @@ Test(fm, the_search_keeps_what_is_given)
     t = search_options(&lambda, 2);
     cr_expect_gt(t.trials, 1);
     cr_expect_eq(t.options.lambda, .01);
+    const strads_fm_options none = {.loss = "logistic",
+                                    .lambda = -0.,
+                                    .sweeps = 20,
+                                    .tune = 2};
+    t = search_options(&none, 2);
+    cr_expect(t.options.lambda == 0 && signbit(t.options.lambda));
+    cr_expect_eq(t.trial[0].lambda, 0);
     const strads_fm_options both = {.rank = 2, .lambda = -0.};
     cr_expect_eq(search_options(&both, 2).trials, 0);
     const strads_fm_options off = {.tune = STRADS_FM_NO_SEARCH};
     cr_expect_eq(search_options(&off, 2).trials, 0);
     shared.rows = 99;
     cr_expect_eq(search_options(&rank, 2).trials, 0);
+}
+
+Test(fm, the_search_does_without_a_sample_that_lacks_a_class)
+{
+    const strads_fm_options o = {.loss = "logistic", .sweeps = 2, .tune = 1};
+    uint32_t searched = 0;
+    make_design(&shared, 52, 100, 4, .5, 1, true);
+    for (uint32_t k = 0; k < shared.rows; k++) {
+        for (uint32_t i = 0; i < shared.rows; i++)
+            shared.label[i] = i == k ? 1 : -1;
+        searched += search_options(&o, 1).trials;
+    }
+    cr_expect_gt(searched, 0);
+    cr_expect_lt(searched, shared.rows);
 }
 
 /* ---- bits -------------------------------------------------------------- */

@@ -29,7 +29,8 @@ typedef struct search {
     const strads_names *label_names;
     row_part part[2]; /* to fit, to judge by */
     strads_data *data;
-    double rows; /* of all data */
+    double rows;       /* of all data */
+    bool fixed_lambda; /* it is given, -0.0: none */
     uint32_t most;
     int exponent; /* of the best fit */
     strads_fm_tuning *out;
@@ -152,6 +153,16 @@ static strads_err take_sample(search *s, const strads_data *data)
     return err;
 }
 
+/* A small sample may lack rows or, for the logistic loss, a class. */
+static bool can_fit(const search *s)
+{
+    const row_part *p = &s->part[0];
+    bool differ = !fm_is_logistic(&s->options);
+    for (uint64_t i = 1; i < p->rows && !differ; i++)
+        differ = p->label[i] != p->label[0];
+    return p->rows > 0 && s->part[1].rows > 0 && differ;
+}
+
 static strads_err make_data(search *s, uint64_t columns)
 {
     const row_part *p = &s->part[0];
@@ -229,7 +240,7 @@ static strads_err try_fit(search *s, uint32_t rank, int exponent, bool *better)
     if (out->trials == s->most || (s->engine.stop && *s->engine.stop))
         return STRADS_OK;
     o.rank = rank == 0 ? STRADS_FM_LINEAR : rank;
-    if (s->options.lambda == 0)
+    if (!s->fixed_lambda)
         o.lambda = ldexp(BASE / (double)s->part[0].rows, exponent);
     strads_err err =
         strads_run(&strads_program_fm, &o, s->data, &s->engine, &result);
@@ -240,11 +251,11 @@ static strads_err try_fit(search *s, uint32_t rank, int exponent, bool *better)
         return err;
     strads_fm_trial *best = &out->trial[out->best];
     const uint32_t k = out->trials++;
-    out->trial[k] = (strads_fm_trial){rank,
-                                      s->options.lambda == 0
-                                          ? ldexp(BASE / s->rows, exponent)
-                                          : fabs(s->options.lambda),
-                                      loss};
+    out->trial[k] =
+        (strads_fm_trial){rank,
+                          s->fixed_lambda ? fabs(s->options.lambda)
+                                          : ldexp(BASE / s->rows, exponent),
+                          loss};
     *better =
         k == 0 || loss < best->loss * (rank > best->rank ? 1 - RANK_GAIN : 1);
     if (*better) {
@@ -282,7 +293,7 @@ static strads_err search_lambda(search *s, uint32_t rank)
 
 static strads_err search_all(search *s)
 {
-    const bool fixed = s->options.lambda != 0 || signbit(s->options.lambda);
+    const bool fixed = s->fixed_lambda;
     const bool ranks = s->out->options.rank == 0;
     uint32_t rank = ranks ? RANK_START : fm_rank(&s->options);
     bool better = true;
@@ -308,14 +319,14 @@ strads_err strads_fm_tune(const strads_fm_options *given,
                           const strads_engine_options *engine,
                           strads_fm_tuning *out)
 {
-    const bool lambda = given->lambda != 0 || signbit(given->lambda);
     search s = {.engine = {.size = sizeof s.engine},
                 .label_names = strads_data_label_names(data),
                 .rows = (double)strads_data_rows(data),
+                .fixed_lambda = given->lambda != 0 || signbit(given->lambda),
                 .out = out};
     *out = (strads_fm_tuning){.options = *given};
     strads_err err = fm_options_take(given, &s.options);
-    if (err || (lambda && given->rank != 0) ||
+    if (err || (s.fixed_lambda && given->rank != 0) ||
         given->tune == STRADS_FM_NO_SEARCH || s.rows < ROWS_LEAST)
         return err;
     s.most = given->tune > 0 ? given->tune : FITS;
@@ -328,7 +339,7 @@ strads_err strads_fm_tune(const strads_fm_options *given,
     err = take_sample(&s, data);
     out->rows = s.part[0].rows;
     out->held = s.part[1].rows;
-    if (!err && out->held > 0)
+    if (!err && can_fit(&s))
         err = make_data(&s, strads_data_cols(data));
     if (!err && s.data)
         err = search_all(&s);
@@ -339,7 +350,7 @@ strads_err strads_fm_tune(const strads_fm_options *given,
         return err;
     const strads_fm_trial *best = &out->trial[out->best];
     out->options.rank = best->rank == 0 ? STRADS_FM_LINEAR : best->rank;
-    if (!lambda)
+    if (!s.fixed_lambda)
         out->options.lambda = best->lambda;
     return STRADS_OK;
 }

@@ -105,7 +105,8 @@ typedef struct strads_fm_tuning {
  * steps of 4 and 2; then rank 0, and ranks 16 and 32 while they are better. The
  * result depends on data, options and seed alone, not on workers and
  * partitions. Nothing is searched if both are given, with `tune`
- * STRADS_FM_NO_SEARCH, or for fewer than 100 rows.
+ * STRADS_FM_NO_SEARCH, for fewer than 100 rows, or if the sample has no rows to
+ * fit or to hold out, or for the logistic loss only one class to fit.
  *
  * `data` has all partitions, by columns. Of `engine`: workers, seed, tolerance,
  * stop; NULL: defaults. If `stop` becomes true, the search ends with the best
