@@ -54,6 +54,8 @@ gives 0 fm train "$year_train" $common --sweeps 1 --start one.json \
     --model second.json
 awk -v a="$(member first.json objective)" -v b="$(member second.json objective)" \
     'BEGIN { exit !(b < a) }' || fail "--start does not help"
+gives 0 fm train "$year_train" --sweeps 1 --tune 2 --start one.json
+says err "rank 3, lambda"
 
 # Two classes
 gives 0 fm train "$party" $common --loss logistic --lambda 1e-3 \

@@ -135,6 +135,10 @@ strads_err cli_start_read(cli_job *j)
         start->classes = says->classes;
         CLI_TRY(take_classes(j));
     }
+    if (j->train->start_width) {
+        j->train->start_width(j->config, start->model->width);
+        CLI_TRY(cli_job_keep_options(j));
+    }
     j->engine.n_start = start->model->n;
     j->engine.start_param = start->model->index;
     j->engine.start_value = start->turned ? start->turned : start->model->value;

@@ -41,6 +41,9 @@ struct cli_train {
      * coefficient. False: they are not used. NULL: the run computes intercepts
      * that fit the start values. */
     bool (*start)(void *config, const double *intercepts);
+    /* Sets the options that decide the values of a coefficient, unless they are
+     * given, to those of a start model. NULL: no such options. */
+    void (*start_width)(void *config, uint32_t width);
     /* The objective of a model without weights. A run that ends above it has
      * diverged. NULL: no such check. */
     double (*at_zero)(const void *state);

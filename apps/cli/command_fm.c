@@ -13,6 +13,13 @@ static void resolve_fm(const void *state, void *config)
     *(strads_fm_options *)config = *strads_fm_resolved(state);
 }
 
+static void start_fm(void *config, uint32_t width)
+{
+    strads_fm_options *o = config;
+    if (o->rank == 0)
+        o->rank = width > 1 ? width - 1 : STRADS_FM_LINEAR;
+}
+
 static void complete_fm(const void *state, strads_model *model)
 {
     cli_train_intercepts(strads_fm_intercepts(state), model);
@@ -110,6 +117,7 @@ static const cli_train train = {
     .check = check_fm_tables,
     .makes = has_tables,
     .make = make_fm_rows,
+    .start_width = start_fm,
     .resolve = resolve_fm,
     .complete = complete_fm,
     .describe = describe_fm,
