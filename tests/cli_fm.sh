@@ -134,6 +134,25 @@ refuses 2 "was not trained on ratings" fm predict one.json test.csv $tables
 { cat users.csv; sed -n 2p users.csv; } >twice.csv
 refuses 2 "second one of user u0" fm train train.csv --users twice.csv
 
+refuses 2 "no column 'user', which --user names" \
+    fm train train.csv --users items.csv
+
+# Numbers are matched by their value, and those that may be inexact are refused.
+awk 'BEGIN { srand(2); print "user,item,rating"
+    for (i = 0; i < 200; i++) printf "%03d,v%d,%d\n", rand() * 9, rand() * 7, i % 5
+}' >padded.csv
+awk 'BEGIN { print "user,age"; for (i = 0; i < 9; i++) print i "," i % 4 + 1
+}' >ages.csv
+sed '2,$s/^/00/' ages.csv >padded_ages.csv
+for table in ages padded_ages; do
+    gives 0 fm train padded.csv --users $table.csv --tune 0 --sweeps 1
+    entries=$(sed -n 's/.* \([0-9]*\) entries.*/\1/p' err)
+    rows=$(sed -n 's/.*: \([0-9]*\) rows.*/\1/p' err)
+    same "$entries" $((3 * rows)) "a user, an item and an age in each row"
+done
+printf 'user,age\n12345678901234567,1\n' >long.csv
+refuses 2 "at most 15 digits" fm train padded.csv --users long.csv
+
 gives 0 simulate fm "$year_train" --workers 2 --rank 2 --sweeps 1
 
 refuses 2 "expected squared or logistic" fm train "$year_train" --loss hinge

@@ -4,6 +4,7 @@
 #include "cli_fm_rows.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 enum { NAME_SIZE = 4096 };
 #define NO_LINE UINT32_MAX
 #define NO_COLUMN UINT32_MAX
+/* Larger integers may have a neighbour that is the same double. */
+static const double EXACT_MAX = 9007199254740991;
 
 /* Users or items. */
 typedef struct side {
@@ -54,13 +57,26 @@ static const char *name_of(const side *s, uint64_t k, char buffer[32])
     return buffer;
 }
 
-/* The name in line i of the table. */
+/* The name in line i of the table. A number has lost its text, so it is printed
+ * again. */
 static const char *table_line_name(const strads_share *table, uint64_t i,
                                    char buffer[32])
 {
     if (table->label_names)
         return strads_names_at(table->label_names, (uint32_t)table->label[i]);
     (void)snprintf(buffer, 32, "%.17g", table->label[i]);
+    return buffer;
+}
+
+/* A name as table_line_name has it: 007 is 7 in a table of numbers. */
+static const char *normalise_name(const strads_share *table, const char *name,
+                                  char buffer[32])
+{
+    char *end = NULL;
+    const double number = table->label_names ? 0 : strtod(name, &end);
+    if (!end || end == name || *end)
+        return name;
+    (void)snprintf(buffer, 32, "%.17g", number);
     return buffer;
 }
 
@@ -83,6 +99,17 @@ static strads_err find_column(const strads_names *known, strads_names *own,
 
 /* ---- input --------------------------------------------------------------- */
 
+/* The reader knows the column as that of --target; here another option names
+ * it. */
+static strads_err name_option(const side *s, strads_err err)
+{
+    static const char option[] = "which --target names";
+    const char *text = strads_error_text(), *at = strstr(text, option);
+    return at ? strads_fail(err, "%.*swhich --%s names (default: %s)",
+                            (int)(at - text), text, s->word, s->word)
+              : err;
+}
+
 static strads_err read_table(side *s, const strads_data_options *how)
 {
     const strads_data_options options = {.size = sizeof options,
@@ -93,7 +120,10 @@ static strads_err read_table(side *s, const strads_data_options *how)
                                          .named_labels = true,
                                          .categorical = "one-hot",
                                          .missing = "mean"};
-    return s->path ? strads_data_read(s->path, &options, &s->table) : STRADS_OK;
+    if (!s->path)
+        return STRADS_OK;
+    const strads_err err = strads_data_read(s->path, &options, &s->table);
+    return err == STRADS_EINVAL ? name_option(s, err) : err;
 }
 
 /* Collects the names of the table's lines, in their order. */
@@ -104,6 +134,13 @@ static strads_err name_lines(const side *s, strads_names *lines)
     for (uint64_t i = 0; i < table->by_row.lines; i++) {
         uint32_t number;
         const char *name = table_line_name(table, i, buffer);
+        if (!table->label_names && fabs(table->label[i]) > EXACT_MAX)
+            return strads_fail(STRADS_EFORMAT,
+                               "%s: row %" PRIu64 " is of %s %s; expected a "
+                               "number of at most 15 digits or a name: put a "
+                               "letter before such numbers, here and in the "
+                               "ratings",
+                               s->path, i + 1, s->word, name);
         CLI_TRY(strads_names_add(lines, name, strlen(name), &number));
         if (number != i)
             return strads_fail(STRADS_EFORMAT,
@@ -118,11 +155,12 @@ static strads_err name_lines(const side *s, strads_names *lines)
 static strads_err match_lines(side *s)
 {
     strads_names *lines;
-    char buffer[32];
+    char buffer[32], number[32];
     CLI_TRY(strads_names_new(&lines));
+    const strads_share *table = strads_data_share(s->table, 0);
     const strads_err err = name_lines(s, lines);
     for (uint64_t k = 0; k < s->n && !err; k++) {
-        const char *name = name_of(s, k, buffer);
+        const char *name = normalise_name(table, name_of(s, k, buffer), number);
         if (!strads_names_find(lines, name, strlen(name), &s->line[k]))
             s->line[k] = NO_LINE;
     }
@@ -231,16 +269,19 @@ static strads_err build_fm_rows(const side *user, const side *item,
 {
     const strads_sparse *x = &strads_data_share(ratings, 0)->by_row;
     row_list r = {0};
+    strads_err err = STRADS_OK;
     uint64_t *start;
     double *label;
     uint64_t row = 0;
     CLI_TRY(cli_reserve(x->nnz + 1, sizeof *start, "the rows", &start));
     CLI_TRY(cli_reserve(x->nnz + 1, sizeof *label, "the ratings", &label));
-    for (uint64_t u = 0; u < x->lines; u++)
+    for (uint64_t u = 0; u < x->lines && !err; u++)
         for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
             const uint64_t v = x->index[e], first = r.n;
-            CLI_TRY(reserve_entries(&r, 2 + attributes_of(user, u) +
-                                            attributes_of(item, v)));
+            err = reserve_entries(&r, 2 + attributes_of(user, u) +
+                                          attributes_of(item, v));
+            if (err)
+                break;
             add_side(user, u, &r, first);
             add_side(item, v, &r, first);
             label[row++] = strads_sparse_value(x, e);
@@ -262,7 +303,8 @@ static strads_err build_fm_rows(const side *user, const side *item,
     options.user = options.item = options.rating = NULL;
     options.min_cols = options.most_cols = 0;
     options.named_labels = false;
-    const strads_err err = strads_data_from_arrays(&arrays, &options, out);
+    if (!err)
+        err = strads_data_from_arrays(&arrays, &options, out);
     free(r.index);
     free(r.value);
     return err;
