@@ -85,6 +85,13 @@ done
 refuses 2 "one of --id" mf similar n.json --id r3 --ids some
 refuses 2 'no item called "c7"' mf similar n.json --id c7
 
+# Items without ratings have no factors: neither listed nor compared
+printf '0 0 1\n0 1 2\n1 1 3\n1 3 2\n2 0 4\n2 3 1\n' >gap.txt
+gives 0 mf train gap.txt --rank 2 --tune 0 --model gap.json --quiet
+gives 0 mf similar gap.json --top 2
+same "$(cut -f 1 out | uniq | tr '\n' ' ')" "0 1 3 " "items with factors"
+refuses 2 "item 2 has no ratings" mf similar gap.json --id 2
+
 # Vectors: an item's factors and bias, a user's factors and 1
 gives 0 mf export n.json --ann vectors
 same "$(wc -c <vectors/items.npy)" "$((128 + 400 * 9 * 4))" "bytes of items"

@@ -213,6 +213,20 @@ Test(mf_pairs, the_bits_are_the_same_everywhere, .init = make_counts,
     }
 }
 
+Test(mf_pairs, sweeps_of_an_infinite_loss_are_undone, .init = make_counts,
+     .fini = remove_counts)
+{
+    for (int warp = 0; warp < 2; warp++) {
+        const strads_mf_options o = {.loss = warp ? "warp" : "bpr",
+                                     .rank = 6,
+                                     .sweeps = 3,
+                                     .step = 1e6};
+        strads_result *result = mf_trial_run(counts, &o, 1, 1, false);
+        cr_expect_gt(strads_mf_undone(strads_result_state(result)), 0);
+        strads_result_free(result);
+    }
+}
+
 Test(mf_pairs, what_has_no_effect_is_refused, .init = make_counts,
      .fini = remove_counts)
 {
@@ -224,6 +238,8 @@ Test(mf_pairs, what_has_no_effect_is_refused, .init = make_counts,
         {{.loss = "warp", .alpha = 2}, "alpha has no effect"},
         {{.loss = "bpr", .nonnegative = true}, "factors from 0 up need method"},
         {{.loss = "bpr", .unweighted = true}, "unweighted has no effect"},
+        {{.loss = "bpr", .no_clip = true}, "no-clip has no effect"},
+        {{.loss = "warp", .holdout = .1}, "holdout has no effect"},
         {{.loss = "bpr", .test = counts}, "measure with mf evaluate"},
         {{.loss = "bpr", .cg_steps = 3}, "cg-steps is for"},
         {{.loss = "hinge"}, "expected squared, bpr or warp"},

@@ -277,5 +277,11 @@ Test(mf, options_out_of_their_range_and_files_that_are_not_there_are_refused)
     refuse(&(strads_mf_options){.method = "ccd++", .implicit = true},
            "method is ccd++");
     refuse(&(strads_mf_options){.implicit = true, .alpha = -1}, "alpha is -1");
+    refuse(&(strads_mf_options){.implicit = true, .holdout = .1},
+           "holdout has no effect on implicit");
+    refuse(&(strads_mf_options){.implicit = true, .tune = 5},
+           "tune has no effect on implicit");
+    refuse(&(strads_mf_options){.implicit = true, .no_clip = true},
+           "no-clip has no effect on implicit");
     refuse(&(strads_mf_options){.test = "/nowhere/test"}, "/nowhere/test");
 }

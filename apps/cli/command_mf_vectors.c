@@ -34,8 +34,33 @@ static const strads_option similar_table[] = {
     {.name = NULL},
 };
 
-/* Divides the factors by their length. Rows without factors, which have no
- * direction, are left out of all lists. */
+/* Whether row i has factors; without them it has no direction. */
+static bool has_factors(const similarity *s, uint64_t i)
+{
+    const size_t width = s->model.f.rank + (size_t)1;
+    for (size_t k = 1; k < width; k++)
+        if (s->row[i * width + k] != 0)
+            return true;
+    return false;
+}
+
+/* Refuses a row without factors that --id or --ids gives. */
+static strads_err check_chosen(similarity *s, bool users)
+{
+    char buffer[CLI_NAME_SIZE];
+    for (uint64_t k = 0; s->chosen && k < s->n_asked; k++)
+        if (!has_factors(s, s->chosen[k]))
+            return strads_fail(
+                STRADS_EINVAL,
+                "%s %s has no ratings, so it has no factors to compare; leave "
+                "it out",
+                users ? "user" : "item",
+                cli_name(s->names, s->chosen[k], s->model.index_base, buffer));
+    return STRADS_OK;
+}
+
+/* Divides the factors by their length. Rows without factors are left out of all
+ * lists. */
 static strads_err normalise_rows(similarity *s, bool users)
 {
     const size_t width = s->model.f.rank + (size_t)1;
@@ -106,7 +131,8 @@ static strads_err find_similar(void *state, const char *const *path)
     if (s->top > s->n)
         s->top = (uint32_t)s->n;
     CLI_TRY(choose_rows(s, users));
-    return normalise_rows(s, users);
+    CLI_TRY(normalise_rows(s, users));
+    return check_chosen(s, users);
 }
 
 static strads_err put_similar(void *state, FILE *out)
@@ -147,6 +173,8 @@ static strads_err put_similar(void *state, FILE *out)
         CLI_TRY(strads_recommender_top_many(s->recommender, &batch, s->top,
                                             list, found));
         for (uint32_t k = 0; k < batch.n; k++) {
+            if (!has_factors(s, own[k]))
+                continue;
             for (uint32_t j = 0; j < found[k]; j++) {
                 const strads_scored *x = &list[(size_t)k * s->top + j];
                 cli_table_id(&t, s->names, own[k], s->model.index_base);

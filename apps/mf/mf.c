@@ -92,7 +92,7 @@ bool mf_step_schedule_take(mf_step_schedule *c, double train, double held)
     const double bound =
         c->done && !c->drawn ? RISE * c->train + ROUNDING : c->first_bound;
 
-    c->exploded = !(train <= bound) || isinf(held);
+    c->exploded = !(train <= bound) || isinf(train) || isinf(held);
     if (c->exploded) {
         c->scale /= 2;
         c->undone++;

@@ -163,7 +163,7 @@ static void fill_in(strads_mf_options *o)
     if (o->step == 0)
         o->step = STEP;
     if (o->holdout == 0 && !signbit(o->holdout))
-        o->holdout = HOLDOUT;
+        o->holdout = o->implicit ? -0. : HOLDOUT;
     if (o->patience == 0)
         o->patience = mf_defaults.patience;
     if (o->cg_steps == 0 && may_conjugate(o))
@@ -177,7 +177,6 @@ static strads_err check_pairs(const strads_mf_options *o)
                                 : o->alpha != mf_defaults.alpha ? "alpha"
                                 : o->unweighted                 ? "unweighted"
                                 : o->test                       ? "test"
-                                : o->no_clip                    ? "no-clip"
                                 : o->cg_steps                   ? "cg-steps"
                                                                 : NULL;
 
@@ -192,6 +191,24 @@ static strads_err check_pairs(const strads_mf_options *o)
                            useless, o->loss,
                            o->test ? ", and measure with mf evaluate" : "");
     return STRADS_OK;
+}
+
+/* Refuses options that implicit feedback does not use. */
+static strads_err check_implicit(const strads_mf_options *o)
+{
+    const bool searches = o->tune != 0 && o->tune != STRADS_MF_NO_SEARCH;
+    const char *const useless = o->holdout != 0 ? "holdout"
+                                : searches      ? "tune"
+                                : o->no_clip    ? "no-clip"
+                                                : NULL;
+
+    return useless ? strads_fail(STRADS_EINVAL,
+                                 "%s has no effect on implicit feedback, "
+                                 "which holds out no ratings, searches no "
+                                 "options and clips no predictions; leave it "
+                                 "out",
+                                 useless)
+                   : STRADS_OK;
 }
 
 static strads_err check_method(const strads_mf_options *o)
@@ -239,6 +256,8 @@ strads_err mf_options_resolve(const strads_mf_options *given,
     strads_err err = check_method(&o);
     if (!err && mf_by_pairs(&o))
         err = check_pairs(&o);
+    if (!err && o.implicit)
+        err = check_implicit(&o);
     if (err)
         return err;
     if (mf_rank(&o) > RANK_MAX)

@@ -74,9 +74,7 @@ strads_err mf_receive_count(strads_task *task)
 {
     mf_local *l = task->local;
     const double n = task->partial[MF_RATINGS];
-    const double share = l->options.implicit
-                             ? 0 /* no error to measure */
-                             : fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
+    const double share = fmin(l->options.holdout, HELD_MAX / fmax(n, 1));
 
     mf_scale_count(&l->options, task->partial, task->shape->partitions,
                    &l->scale);
