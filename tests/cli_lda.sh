@@ -256,7 +256,6 @@ done
 printf 'a\nb\na\n' >long.labels
 refuses 2 "document 2 has 280001 tokens, at most 65535 are possible with" \
     lda train long.txt --labels long.labels --topics 2 --quiet
-finish
 
 # The number of topics by held-out halves: more than 10 for these speeches, and
 # the same number again.
@@ -274,3 +273,4 @@ refuses 2 "--topics auto is without --from and --labels" \
     lda train "$corpus" --topics auto --from auto.json
 printf '1\n4\n1\n1 1 3\n' >single.txt
 refuses 2 "too few documents to choose by" lda train single.txt --topics auto
+finish

@@ -135,7 +135,6 @@ refuses 2 "no-such" lda infer good.json test.txt --output no-such/x.csv
 printf '2 0:1\n' >bad.topics
 gives 2 lda evaluate good.json test.txt $few --assignments bad.topics
 says err "bad.topics: line 1: found"
-finish
 
 # Coherence in windows of a reference text: one that has the topics' own words
 # together is more coherent than one that has them apart.
@@ -155,3 +154,4 @@ awk -v a="$together" -v b="$(value reference c_v)" 'BEGIN { exit !(a > b) }' ||
     fail "C_V: $together together, $(value reference c_v) apart"
 refuses 2 "train.txt: has counts of words, expected a text" \
     lda evaluate good.json test.txt $few --reference train.txt
+finish

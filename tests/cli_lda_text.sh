@@ -183,7 +183,6 @@ refuses 2 "nothing.txt" lda train nothing.txt --topics 2
 printf 'the and\n' >stopped.txt
 refuses 2 "stopped.txt: has no words that are taken" \
     lda train stopped.txt --stop-words stop.txt --quiet
-finish
 
 # Phrases: pairs that occur together are one word, in the model and in new text.
 awk 'BEGIN { srand(1)
@@ -212,3 +211,4 @@ refuses 2 "has counts of words, expected a text" \
 gives 0 lda train places.txt --topics 2 --sweeps 2 --stop-words none \
     --phrases 51 --model none.json
 says err "0 phrases of two words"
+finish
