@@ -211,4 +211,21 @@ refuses 2 "has counts of words, expected a text" \
 gives 0 lda train places.txt --topics 2 --sweeps 2 --stop-words none \
     --phrases 51 --model none.json
 says err "0 phrases of two words"
+
+# Two processes choose the number of topics by the same words as one: without
+# stop words, of the column alone, with the phrases.
+{
+    echo id,body,other
+    awk '{ print NR ",\"" $0 "\",other " NR " more" }' places.txt
+} >places.csv
+chosen() {
+    sed -n 's/.*\(chosen: .*\)/\1/p' "$1"
+}
+joins="--text-column body --phrases 50"
+# shellcheck disable=SC2086 # words
+gives 0 lda train places.csv $joins --topics auto --sweeps 8 --seed 1
+chosen err >one
+# shellcheck disable=SC2086 # words
+on_two 0 lda train places.csv $joins --topics auto --sweeps 8 --seed 1
+same "$(chosen first.err)" "$(cat one)" "choice of two processes"
 finish

@@ -26,7 +26,8 @@ static strads_err use_stop_words(cli_words *w, strads_data_options *options)
             options->stop_language = known[k];
     if (options->stop_language)
         return STRADS_OK;
-    CLI_TRY(strads_names_read_words(w->stop, &w->stop_names));
+    if (!w->stop_names)
+        CLI_TRY(strads_names_read_words(w->stop, &w->stop_names));
     options->stop_words = w->stop_names;
     return STRADS_OK;
 }
@@ -35,10 +36,9 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
 {
     options->kind = cli_data_kind(w->kind, options->kind);
     CLI_TRY(use_stop_words(w, options));
-    if (w->vocab) {
+    if (w->vocab && !w->vocab_names)
         CLI_TRY(strads_names_read(w->vocab, &w->vocab_names));
-        options->col_names = w->vocab_names;
-    }
+    options->col_names = w->vocab_names;
     options->min_df = w->min_df;
     options->trim_words = !w->vocab;
     options->max_df = w->max_df;
@@ -48,8 +48,7 @@ strads_err cli_words_use(cli_words *w, strads_data_options *options)
     return STRADS_OK;
 }
 
-/* A pipe cannot be read twice. */
-static bool is_read_twice(const char *path)
+bool cli_is_read_twice(const char *path)
 {
     struct stat info;
     return stat(path, &info) != 0 || S_ISREG(info.st_mode) ||
@@ -61,14 +60,15 @@ strads_err cli_words_find_phrases(cli_words *w, const char *path,
 {
     if (w->phrases == 0)
         return STRADS_OK;
-    if (!is_read_twice(path)) {
+    if (!cli_is_read_twice(path)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: is not a plain file, and text with --phrases "
                            "is read twice: give a file",
                            path);
     }
-    CLI_TRY(
-        strads_data_find_phrases(path, options, w->phrases, &w->phrase_names));
+    if (!w->phrase_names)
+        CLI_TRY(strads_data_find_phrases(path, options, w->phrases,
+                                         &w->phrase_names));
     options->phrases = w->phrase_names;
     return STRADS_OK;
 }
@@ -163,7 +163,7 @@ static strads_err extend_text(cli_words *w, const strads_lda_model *old,
                            "train it on text or with --vocab",
                            path);
     }
-    if (!w->vocab_names && !is_read_twice(path)) {
+    if (!w->vocab_names && !cli_is_read_twice(path)) {
         return strads_fail(STRADS_EINVAL,
                            "%s: is not a plain file, and text with new words "
                            "is read twice: give a file, or --vocab",

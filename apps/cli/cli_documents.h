@@ -48,9 +48,12 @@ typedef struct cli_words {
                    "corpus, text, documents (by the first line)",             \
                    "documents|corpus|text")
 
-/* Reads the files and sets the options for reading data. Without a vocabulary,
- * words of text that say little are left out by default. STRADS_EINVAL, and
- * errors of strads_names_read. */
+/* Whether data can be read twice: false for a pipe. */
+bool cli_is_read_twice(const char *path);
+
+/* Reads the files, unless an earlier call has read them, and sets the options
+ * for reading data. Without a vocabulary, words of text that say little are
+ * left out by default. STRADS_EINVAL, and errors of strads_names_read. */
 strads_err cli_words_use(cli_words *words, strads_data_options *options);
 
 /* Call after cli_words_use: finds the phrases of the text `path`, if they are

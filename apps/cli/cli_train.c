@@ -423,6 +423,8 @@ static strads_err tune_for_nodes(cli_job *j)
     if (!j->train->tunes || !j->train->tunes(j->config))
         return STRADS_OK;
     CLI_TRY(strads_run_cut(j->train->program, j->config, &one, &all));
+    if (j->train->read)
+        CLI_TRY(j->train->read(j->state, j->data_path, &all));
     CLI_TRY(strads_data_read(j->data_path, &all, &data));
     const strads_err err = tune_options(j, data);
     strads_data_free(data);

@@ -74,9 +74,9 @@ struct cli_train {
     strads_err (*tune)(void *state, void *config, const strads_data *data,
                        const strads_engine_options *engine, bool quiet);
     /* In order of the calls: before the data is read (may change the program's
-     * options); to set more options for reading; after the data is read; after
-     * each report; and after a run without an error, before its model is
-     * written. */
+     * options); to set more options for reading, each time that the data is
+     * read; after the data is read; after each report; and after a run without
+     * an error, before its model is written. */
     strads_err (*check)(void *state, void *config);
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
