@@ -33,10 +33,30 @@ same "$(member best roles)" "$roles" "roles of the best trial"
 gives 0 roles evaluate auto.json net.txt --communities groups.txt \
     --threshold 0.25 --format json
 near "$(member out nmi)" 1 0.25 "nmi of the chosen number"
-gives 0 roles train net.txt --roles 2 --seed 2 --model two.json
+gives 0 roles train net.txt --roles 2 --seed 2 --model two.json --log two.jsonl
 says err "4 roles predict held-out links better than 2" "--roles auto chooses"
+same "$(grep -c '"event": "trial"' two.jsonl)" 2 "trials of a given number"
+grep '"chosen": true' two.jsonl >best
+same "$(member best roles)" 2 "the number that the run has"
 gives 0 roles train net.txt --roles 2 --seed 2 --model two.json --quiet
 same "$(wc -c <err)" 0 "bytes of --quiet"
+
+# Two processes choose the same number. A pipe is read once, so nothing is
+# compared.
+on_two 0 roles train net.txt --roles auto --seed 2 --partitions 2 \
+    --model auto2.json
+says first.err "chosen: $roles roles"
+mkfifo pipe
+cat net.txt >pipe &
+gives 0 roles train pipe --roles 2 --seed 2 --model piped.json
+cmp -s two.json.npy piped.json.npy || fail "other roles from a pipe"
+cat net.txt >pipe &
+refuses 2 "pipe: is not a plain file, and --roles auto reads the network twice" \
+    roles train pipe --roles auto
+printf 'a b\nb c\n' >two-links.txt
+refuses 2 "two-links.txt: has too few links to choose --roles by" \
+    roles train two-links.txt --roles auto
+gives 0 roles train two-links.txt --roles 2
 
 # Held-out links in a separate file, compressed files, figures of the same
 # size.

@@ -7,23 +7,15 @@
 
 #include "cli_documents.h"
 #include "cli_lda.h"
+#include "cli_number_search.h"
 #include "cli_train.h"
 #include "engine/base/atomic_file.h"
 #include "strads/lda.h"
 #include "strads/policy.h"
 
-/* Trials of numbers of topics. */
-enum { MOST_TOPIC_TRIALS = 16, TRIAL_SWEEPS = 60, LEAST_TOPICS = 10 };
-
-typedef struct topics_trial {
-    uint32_t topics;
-    double log_likelihood, seconds; /* a token */
-} topics_trial;
-
 typedef struct lda_files {
     cli_use use;
-    topics_trial trial[MOST_TOPIC_TRIALS];
-    uint32_t trials, best;
+    cli_number_search search; /* of --topics auto */
     const char *assignments;
     const char *path; /* path of the data */
     cli_words words;
@@ -72,9 +64,10 @@ static bool tunes_topics(const void *config)
 /* A tenth of the documents is held out, of at most about this many entries. */
 static const double TRIAL_ENTRIES = 1e6, HELD_SHARE = 0.1;
 
-/* More topics are better if they raise the log-likelihood of a held-out token
- * by this much. */
+/* Least gain of the log-likelihood of a held-out token. */
 static const double LEAST_GAIN = 0.01;
+
+enum { TRIAL_SWEEPS = 60, LEAST_TOPICS = 10, MOST_TOPICS = 20480 };
 
 typedef struct topics_search {
     const strads_data *all;
@@ -158,9 +151,10 @@ static strads_err open_topics_search(topics_search *s)
 }
 
 /* The mean log-likelihood of the second halves of held-out documents. */
-static strads_err score_held(const topics_search *s,
-                             const strads_lda_model *model, double *out)
+static strads_err score_held(void *state, const strads_lda_model *model,
+                             cli_trial *trial)
 {
+    const topics_search *s = state;
     const strads_sparse *x = &strads_data_share(s->held, 0)->by_row;
     const strads_lda_draws draws = {.sweeps = 20,
                                     .burn_in = 5,
@@ -182,43 +176,10 @@ static strads_err score_held(const topics_search *s,
         all.tokens += one.tokens;
         all.log_likelihood += one.log_likelihood;
     }
-    *out = all.tokens > 0 ? all.log_likelihood / (double)all.tokens : -INFINITY;
+    trial->score =
+        all.tokens > 0 ? all.log_likelihood / (double)all.tokens : -INFINITY;
+    trial->measure[0] = exp(-trial->score);
     return STRADS_OK;
-}
-
-static strads_err try_topics(lda_files *f, const topics_search *s,
-                             const strads_lda_options *config,
-                             const strads_engine_options *engine,
-                             uint32_t topics)
-{
-    const strads_engine_options one = {.size = sizeof one,
-                                       .partitions = 1,
-                                       .workers = 1,
-                                       .seed = engine->seed,
-                                       .stop = engine->stop};
-    strads_lda_options o = *config;
-    strads_result *result = NULL;
-    strads_lda_model *model = NULL;
-    const double from = cli_now();
-    topics_trial *now = &f->trial[f->trials];
-    o.topics = topics;
-    o.keep_assignments = false;
-    if (o.sweeps == 0 || o.sweeps > 4 * TRIAL_SWEEPS)
-        o.sweeps = TRIAL_SWEEPS;
-    else
-        o.sweeps = (o.sweeps + 3) / 4;
-    strads_err err =
-        strads_run(&strads_program_lda, &o, s->train, &one, &result);
-    if (!err)
-        err = strads_lda_model_from_result(result, &model);
-    if (!err)
-        err = score_held(s, model, &now->log_likelihood);
-    now->topics = topics;
-    now->seconds = cli_now() - from;
-    f->trials += !err;
-    strads_lda_model_free(model);
-    strads_result_free(result);
-    return err;
 }
 
 static strads_err choose_topic_number(void *state, void *config,
@@ -226,45 +187,39 @@ static strads_err choose_topic_number(void *state, void *config,
                                       const strads_engine_options *engine,
                                       bool quiet)
 {
-    lda_files *f = state;
+    cli_number_search *search = &((lda_files *)state)->search;
     strads_lda_options *o = config;
     topics_search s = {.all = data, .seed = engine->seed};
     if (!chooses_topics)
         return STRADS_OK;
     CLI_TRY(open_topics_search(&s));
-    uint32_t worse = 0;
-    for (uint32_t k = LEAST_TOPICS; worse < 2 && k <= 20480; k *= 2) {
-        CLI_TRY(try_topics(f, &s, o, engine, k));
-        const uint32_t now = f->trials - 1;
-        const bool better =
-            now == 0 || f->trial[now].log_likelihood >
-                            f->trial[f->best].log_likelihood + LEAST_GAIN;
-        f->best = better ? now : f->best;
-        worse = better ? 0 : worse + 1;
-        if (engine->stop && *engine->stop)
-            break;
-    }
+    *search = (cli_number_search){.program = &strads_program_lda,
+                                  .unit = "topics",
+                                  .measure = {"perplexity"},
+                                  .first = LEAST_TOPICS,
+                                  .last = MOST_TOPICS,
+                                  .growth = 2,
+                                  .gain = LEAST_GAIN,
+                                  .options = *o,
+                                  .data = s.train,
+                                  .engine = engine,
+                                  .judge = score_held,
+                                  .state = &s};
+    search->options.keep_assignments = false;
+    search->options.sweeps = o->sweeps == 0 || o->sweeps > 4 * TRIAL_SWEEPS
+                                 ? TRIAL_SWEEPS
+                                 : (o->sweeps + 3) / 4;
+    CLI_TRY(cli_number_choose(search));
     strads_data_free(s.train);
     strads_data_free(s.held);
-    o->topics = f->trial[f->best].topics;
+    o->topics = search->chosen;
+    if (search->stopped)
+        return STRADS_OK;
     cli_say(quiet,
             "chosen: %" PRIu32 " topics, for a perplexity of %.1f of held-out "
             "halves of documents, the best of %" PRIu32 " fits",
-            o->topics, exp(-f->trial[f->best].log_likelihood), f->trials);
+            o->topics, search->trial[search->best].measure[0], search->trials);
     return STRADS_OK;
-}
-
-static void log_topic_trials(const lda_files *f, cli_log *log)
-{
-    for (uint32_t k = 0; k < f->trials; k++) {
-        const topics_trial *x = &f->trial[k];
-        cli_json j = cli_log_line(log, "trial");
-        cli_json_count(&j, "topics", x->topics);
-        cli_json_number(&j, "perplexity", exp(-x->log_likelihood));
-        cli_json_number(&j, "seconds", x->seconds);
-        cli_json_raw(&j, "chosen", k == f->best ? "true" : "false");
-        cli_log_end_line(log, &j);
-    }
 }
 
 /* ---- files --------------------------------------------------------------- */
@@ -373,7 +328,7 @@ static strads_err write_lda_model(const cli_trained *trained, const char *path)
 static strads_err log_topics(void *state, cli_log *log)
 {
     const lda_files *f = state;
-    log_topic_trials(f, log);
+    cli_number_log(&f->search, log);
     return f->model ? cli_lda_tell(f->model, log) : STRADS_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli_documents.h"
+#include "cli_number_search.h"
 #include "cli_options.h"
 #include "cli_train.h"
 #include "strads/network.h"
@@ -29,23 +30,17 @@ static strads_err write_roles_model(const cli_trained *trained,
 
 /* Trials of numbers of roles on the network without a tenth of its links. The
  * numbers grow by sqrt 2 until two in a row predict those links no better. */
-enum { MOST_TRIALS = 32, TRIAL_SWEEPS = 50, LEAST_ROLES = 5 };
-static const double LEAST_GAIN = 2e-3;
+enum { TRIAL_SWEEPS = 50, LEAST_ROLES = 5, MOST_ROLES = 65535 };
+static const double LEAST_GAIN = 2e-3; /* of the average precision */
 
 /* Links up to which a given number is compared with its half and double. */
 static const uint64_t CHECKED_LINKS = 100000;
-
-typedef struct trial {
-    uint32_t roles;
-    double average_precision, auc, seconds;
-} trial;
 
 typedef struct roles_training {
     cli_use use;
     const char *path;
     strads_data *graph;
-    trial trial[MOST_TRIALS];
-    uint32_t trials, best;
+    cli_number_search search;
 } roles_training;
 
 /* Set before the data is read, because `tunes` has the program's options alone.
@@ -88,130 +83,111 @@ static strads_err read_for_trials(roles_training *t,
                                          .values = STRADS_F32,
                                          .memory_limit = engine->memory,
                                          .threads = engine->workers};
-    return t->graph ? STRADS_OK
-                    : strads_data_read(t->path, &options, &t->graph);
+    if (!cli_is_read_twice(t->path)) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is not a plain file, and --roles auto reads "
+                           "the network twice: give a file, or a number",
+                           t->path);
+    }
+    return strads_data_read(t->path, &options, &t->graph);
 }
 
-static strads_err try_roles(roles_training *t, const strads_lda_options *config,
-                            const strads_engine_options *engine, uint32_t roles)
+static strads_err judge_roles(void *state, const strads_lda_model *model,
+                              cli_trial *trial)
 {
-    const strads_engine_options one = {.size = sizeof one,
-                                       .partitions = 1,
-                                       .workers = 1,
-                                       .seed = engine->seed,
-                                       .stop = engine->stop};
-    strads_lda_options o = *config;
-    strads_result *result = NULL;
-    strads_lda_model *model = NULL;
+    const roles_training *t = state;
     strads_roles_links links;
-    const double from = cli_now();
-    o.topics = roles;
-    o.sweeps = o.sweeps < TRIAL_SWEEPS ? o.sweeps : TRIAL_SWEEPS;
-    o.hold_out = o.hold_out > 0 ? o.hold_out : 0.1;
-    strads_err err =
-        strads_run(&strads_program_roles, &o, t->graph, &one, &result);
-    if (!err)
-        err = strads_lda_model_from_result(result, &model);
-    if (!err)
-        err = strads_roles_judge(model, t->graph, NULL, engine->seed,
-                                 o.hold_out, &links);
-    strads_lda_model_free(model);
-    strads_result_free(result);
-    if (err)
-        return err;
-    t->trial[t->trials++] =
-        (trial){.roles = roles,
-                .average_precision = links.average_precision,
-                .auc = links.auc,
-                .seconds = cli_now() - from};
+    const strads_err err =
+        strads_roles_judge(model, t->graph, NULL, t->search.engine->seed,
+                           t->search.options.hold_out, &links);
+    if (err == STRADS_EINVAL) {
+        return strads_fail(err,
+                           "%s: has too few links to choose --roles by: give "
+                           "a number",
+                           t->path);
+    }
+    CLI_TRY(err);
+    trial->score = trial->measure[0] = links.average_precision;
+    trial->measure[1] = links.auc;
     return STRADS_OK;
 }
 
-static bool is_stopped(const strads_engine_options *engine)
+/* Tries a given number, its double and its half. */
+static strads_err compare_number(cli_number_search *s, uint32_t given)
 {
-    return engine->stop && *engine->stop;
-}
-
-static strads_err choose_roles(roles_training *t, strads_lda_options *config,
-                               const strads_engine_options *engine, bool quiet)
-{
-    double roles = LEAST_ROLES;
-    for (uint32_t worse = 0; worse < 2 && t->trials < MOST_TRIALS &&
-                             roles <= 65535 && !is_stopped(engine);
-         roles *= sqrt(2)) {
-        CLI_TRY(try_roles(t, config, engine, (uint32_t)(roles + .5)));
-        const uint32_t now = t->trials - 1;
-        const bool better =
-            now == 0 || t->trial[now].average_precision >
-                            t->trial[t->best].average_precision + LEAST_GAIN;
-        t->best = better ? now : t->best;
-        worse = better ? 0 : worse + 1;
+    s->chosen = given;
+    CLI_TRY(cli_number_try(s, given));
+    if (given <= MOST_ROLES / 2 && !s->stopped)
+        CLI_TRY(cli_number_try(s, 2 * given));
+    if (given >= 4 && !s->stopped)
+        CLI_TRY(cli_number_try(s, given / 2));
+    for (uint32_t k = 1; k < s->trials; k++) {
+        const double gain = s->trial[k].score - s->trial[s->best].score;
+        const bool fewer = s->trial[k].number < given;
+        if (gain > (fewer ? 1 : 2) * s->gain)
+            s->best = k;
     }
-    config->topics = t->trial[t->best].roles;
-    cli_say(quiet,
-            "chosen: %" PRIu32 " roles, for an average precision of %.4f of "
-            "held-out links, the best of %" PRIu32 " fits",
-            config->topics, t->trial[t->best].average_precision, t->trials);
     return STRADS_OK;
 }
 
-/* Compares a given number with its double and its half. */
-static strads_err compare_number(roles_training *t,
-                                 const strads_lda_options *config,
-                                 const strads_engine_options *engine)
+static void tell_better(const cli_number_search *s)
 {
-    const uint32_t given = config->topics;
-    CLI_TRY(try_roles(t, config, engine, given));
-    if (given <= 65535 / 2)
-        CLI_TRY(try_roles(t, config, engine, 2 * given));
-    if (given >= 4)
-        CLI_TRY(try_roles(t, config, engine, given / 2));
-    for (uint32_t k = 1; k < t->trials; k++) {
-        const double gain =
-            t->trial[k].average_precision - t->trial[t->best].average_precision;
-        const bool fewer = t->trial[k].roles < given;
-        if (gain > (fewer ? 1 : 2) * LEAST_GAIN)
-            t->best = k;
-    }
-    if (t->best > 0) {
-        cli_say(false,
-                "%" PRIu32 " roles predict held-out links better than %" PRIu32
-                " (average precision %.4f and %.4f): --roles auto chooses",
-                t->trial[t->best].roles, given,
-                t->trial[t->best].average_precision,
-                t->trial[0].average_precision);
-    }
-    return STRADS_OK;
+    const cli_trial *best = &s->trial[s->best];
+    if (s->best == 0 || s->stopped)
+        return;
+    cli_say(false,
+            "%" PRIu32 " roles predict held-out links better than %" PRIu32
+            " (average precision %.4f and %.4f): --roles auto chooses",
+            best->number, s->chosen, best->score, s->trial[0].score);
 }
 
 static strads_err tune_roles(void *state, void *config, const strads_data *data,
                              const strads_engine_options *engine, bool quiet)
 {
     roles_training *t = state;
+    strads_lda_options *o = config;
+    cli_number_search *s = &t->search;
     const bool small = strads_data_nnz(data) / 2 <= CHECKED_LINKS;
-    if (!chooses_roles && (quiet || !small))
+    if (!chooses_roles && (quiet || !small || !cli_is_read_twice(t->path)))
         return STRADS_OK;
     CLI_TRY(read_for_trials(t, engine));
-    if (chooses_roles)
-        return choose_roles(t, config, engine, quiet);
-    if (compare_number(t, config, engine) == STRADS_ENOMEM)
-        return STRADS_ENOMEM;
-    return STRADS_OK; /* a network too small to hold links out is not judged */
+    *s = (cli_number_search){.program = &strads_program_roles,
+                             .unit = "roles",
+                             .measure = {"average_precision", "auc"},
+                             .first = LEAST_ROLES,
+                             .last = MOST_ROLES,
+                             .growth = sqrt(2),
+                             .gain = LEAST_GAIN,
+                             .options = *o,
+                             .data = t->graph,
+                             .engine = engine,
+                             .judge = judge_roles,
+                             .state = t};
+    if (o->sweeps > TRIAL_SWEEPS)
+        s->options.sweeps = TRIAL_SWEEPS;
+    if (!(o->hold_out > 0))
+        s->options.hold_out = 0.1;
+    if (!chooses_roles) {
+        /* A comparison is advice: the run does not need it. It fails, for
+         * example, if the network is too small to hold links out. */
+        if (!compare_number(s, o->topics))
+            tell_better(s);
+        return STRADS_OK;
+    }
+    CLI_TRY(cli_number_choose(s));
+    o->topics = s->chosen;
+    if (s->stopped)
+        return STRADS_OK;
+    cli_say(quiet,
+            "chosen: %" PRIu32 " roles, for an average precision of %.4f of "
+            "held-out links, the best of %" PRIu32 " fits",
+            o->topics, s->trial[s->best].score, s->trials);
+    return STRADS_OK;
 }
 
 static strads_err log_role_trials(void *state, cli_log *log)
 {
-    const roles_training *t = state;
-    for (uint32_t k = 0; k < t->trials; k++) {
-        const trial *x = &t->trial[k];
-        cli_json j = cli_log_line(log, "trial");
-        cli_json_count(&j, "roles", x->roles);
-        cli_json_number(&j, "average_precision", x->average_precision);
-        cli_json_number(&j, "auc", x->auc);
-        cli_json_number(&j, "seconds", x->seconds);
-        cli_json_raw(&j, "chosen", k == t->best ? "true" : "false");
-        cli_log_end_line(log, &j);
-    }
+    cli_number_log(&((const roles_training *)state)->search, log);
     return STRADS_OK;
 }
 
