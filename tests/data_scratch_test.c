@@ -2,8 +2,10 @@
  * the figures, and the sentences of a folder that cannot hold it. */
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,5 +126,20 @@ Test(data_scratch, refuses_a_folder_without_room)
     cr_assert_eq(strads_scratch_open("nowhere", "the tokens", 1, bytes, &s),
                  STRADS_EIO);
     expect_says("nowhere: cannot hold the scratch file");
+    cr_assert_null(s);
+}
+
+/* A limit of the process on a file's size is not seen in the free room. */
+Test(data_scratch, refuses_a_file_that_cannot_grow)
+{
+    const uint64_t bytes[] = {100000};
+    strads_scratch *s = NULL;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){8192, 8192}), 0);
+    cr_assert_eq(strads_scratch_open(".", "the tokens", 1, bytes, &s),
+                 STRADS_EIO);
+    expect_says("the tokens need 102400 bytes of scratch space: ");
+    expect_says("name a folder on another disk (--scratch)");
     cr_assert_null(s);
 }

@@ -84,49 +84,77 @@ static bool takes_part(const topics_search *s, uint64_t d, bool held)
            (strads_random_unit(s->seed, DRAW_HELD, d, 0) < HELD_SHARE) == held;
 }
 
+/* The entries of the documents of a part, column by column. */
+typedef struct part_entries {
+    uint64_t *start; /* [columns + 1] */
+    uint32_t *index;
+    double *value;
+    uint64_t n, capacity;
+} part_entries;
+
+static bool add_entry(part_entries *x, uint64_t document, double value)
+{
+    enum { FIRST_ENTRIES = 1 << 16 };
+    if (x->n == x->capacity) {
+        const uint64_t more = x->n > 0 ? 2 * x->n : FIRST_ENTRIES;
+        uint32_t *index = realloc(x->index, more * sizeof *index);
+        x->index = index ? index : x->index;
+        double *values = realloc(x->value, more * sizeof *values);
+        x->value = values ? values : x->value;
+        if (!index || !values)
+            return false;
+        x->capacity = more;
+    }
+    x->index[x->n] = (uint32_t)document;
+    x->value[x->n++] = value;
+    return true;
+}
+
+static bool collect_entries(const topics_search *s, bool held, part_entries *x)
+{
+    const uint64_t cols = strads_data_cols(s->all);
+    const strads_share *share;
+    x->start = calloc(cols + 1, sizeof *x->start);
+    for (uint64_t c = 0; x->start && c < cols; c++) {
+        for (uint32_t p = 0; (share = strads_data_share(s->all, p)); p++) {
+            const strads_sparse *in = &share->by_col;
+            for (uint64_t e = in->start[c]; e < in->start[c + 1]; e++) {
+                const uint64_t d = share->rows.begin + in->index[e];
+                if (takes_part(s, d, held) &&
+                    !add_entry(x, d, strads_sparse_value(in, e)))
+                    return false;
+            }
+        }
+        x->start[c + 1] = x->n;
+    }
+    return x->start != NULL;
+}
+
 /* Documents keep their numbers; those of the other part are empty. */
 static strads_err take_documents(const topics_search *s, bool held,
                                  strads_data **out)
 {
-    static const char what[] = "documents to try numbers of topics";
     const strads_data_options wanted = {.size = sizeof wanted,
                                         .kind = STRADS_KIND_CORPUS,
                                         .values = STRADS_F32,
                                         .layout = held ? STRADS_LAYOUT_ROWS
                                                        : STRADS_LAYOUT_COLS};
-    const uint64_t cols = strads_data_cols(s->all);
-    const uint64_t most = strads_data_nnz(s->all) + 1;
-    uint64_t *start = calloc(cols + 1, sizeof *start), n = 0;
-    uint32_t *index = malloc(most * sizeof *index);
-    double *value = malloc(most * sizeof *value);
-    const strads_share *share;
-    strads_err err = strads_fail(STRADS_ENOMEM, "no memory left for %s", what);
-    for (uint64_t c = 0; start && index && value && c < cols; c++) {
-        for (uint32_t p = 0; (share = strads_data_share(s->all, p)); p++) {
-            const strads_sparse *x = &share->by_col;
-            for (uint64_t e = x->start[c]; e < x->start[c + 1]; e++) {
-                const uint64_t d = share->rows.begin + x->index[e];
-                if (!takes_part(s, d, held))
-                    continue;
-                index[n] = (uint32_t)d;
-                value[n++] = strads_sparse_value(x, e);
-            }
-        }
-        start[c + 1] = n;
-    }
-    if (start && index && value) {
-        err =
-            strads_data_from_columns(&(strads_columns){.rows = strads_data_rows(
-                                                           s->all),
-                                                       .cols = cols,
-                                                       .start = start,
-                                                       .index = index,
-                                                       .value = value},
-                                     &wanted, out);
-    }
-    free(start);
-    free(index);
-    free(value);
+    part_entries x = {0};
+    const strads_err err =
+        collect_entries(s, held, &x)
+            ? strads_data_from_columns(
+                  &(strads_columns){.rows = strads_data_rows(s->all),
+                                    .cols = strads_data_cols(s->all),
+                                    .start = x.start,
+                                    .index = x.index,
+                                    .value = x.value},
+                  &wanted, out)
+            : strads_fail(STRADS_ENOMEM,
+                          "no memory left for documents to try numbers of "
+                          "topics: give --topics a number");
+    free(x.start);
+    free(x.index);
+    free(x.value);
     return err;
 }
 

@@ -187,7 +187,8 @@ static void *serve_blocks(void *context)
 strads_err strads_scratch_take(strads_scratch *s, uint32_t b, void **bytes)
 {
     if (b >= s->n)
-        return strads_fail(STRADS_EINVAL, "block %u of a scratch with %u", b,
+        return strads_fail(STRADS_EINVAL,
+                           "block %u does not exist: expected one below %u", b,
                            s->n);
     (void)pthread_mutex_lock(&s->lock);
     if (s->current != (int64_t)b) {

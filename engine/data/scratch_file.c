@@ -37,47 +37,54 @@ static int open_unnamed(const sti_scratch_use *use)
 
 static strads_err fail_open(const sti_scratch_use *use)
 {
-    return strads_fail(STRADS_EIO, "%s: cannot hold the scratch file: %s",
+    return strads_fail(STRADS_EIO,
+                       "%s: cannot hold the scratch file: %s: name a folder "
+                       "that can be written to (--scratch)",
                        use->folder, strerror(errno));
 }
 
 static strads_err lack_room(const sti_scratch_use *use, uint64_t bytes,
-                            uint64_t room)
+                            const char *found)
 {
-    return strads_fail(
-        STRADS_EIO,
-        "%s: %s %llu bytes of scratch space and %llu are free: name a folder "
-        "on another disk (--scratch)%s",
-        use->folder, use->needs, (unsigned long long)bytes,
-        (unsigned long long)room, use->remedy);
+    return strads_fail(STRADS_EIO,
+                       "%s: %s %llu bytes of scratch space%s: name a folder on "
+                       "another disk (--scratch)%s",
+                       use->folder, use->needs, (unsigned long long)bytes,
+                       found, use->remedy);
 }
 
-/* Reserves the room where the system can, so that two files do not count on
- * the same. */
+/* Makes the file that long, and reserves the room where the system can, so that
+ * two files do not count on the same room. False: see errno. */
 static bool reserve_room(int fd, uint64_t bytes)
 {
 #ifdef __linux__
-    if (bytes > 0 && fallocate(fd, 0, 0, (off_t)bytes) != 0 && errno == ENOSPC)
+    if (bytes > 0 && fallocate(fd, 0, 0, (off_t)bytes) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT))
         return false;
 #endif
-    return ftruncate(fd, (off_t)bytes) == 0 || errno != ENOSPC;
+    return ftruncate(fd, (off_t)bytes) == 0;
 }
 
 strads_err sti_scratch_file_open(const sti_scratch_use *use, uint64_t bytes,
                                  int *out)
 {
     struct statvfs room;
+    char found[64];
     if (statvfs(use->folder, &room) != 0)
         return fail_open(use);
     const uint64_t free_bytes = (uint64_t)room.f_bavail * room.f_frsize;
-    if (free_bytes < bytes)
-        return lack_room(use, bytes, free_bytes);
+    if (free_bytes < bytes) {
+        (void)snprintf(found, sizeof found, " and %llu are free",
+                       (unsigned long long)free_bytes);
+        return lack_room(use, bytes, found);
+    }
     const int fd = open_unnamed(use);
     if (fd < 0)
         return fail_open(use);
     if (!reserve_room(fd, bytes)) {
+        (void)snprintf(found, sizeof found, ": %s", strerror(errno));
         (void)close(fd);
-        return lack_room(use, bytes, free_bytes);
+        return lack_room(use, bytes, found);
     }
     *out = fd;
     return STRADS_OK;
