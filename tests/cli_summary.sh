@@ -60,6 +60,12 @@ says out "first" "second"
 # Refusals
 gives 0 glm train rows.svm --lambda-ratio 0.1 --model l1.json -q --intercept
 refuses 2 'without a penalty, and this one has l1' glm summary l1.json rows.svm
+gives 0 glm train rows.svm --penalty none --lower 0 --model b.json -q --intercept
+refuses 2 'without bounds' glm summary b.json rows.svm
+awk '{ $1 = NR % 3 > 0; print }' rows.svm >classes.svm
+gives 0 glm train classes.svm --loss logistic --penalty none --model w.json -q \
+    --intercept --class-weight balanced
+refuses 2 'without class-weight' glm summary w.json classes.svm
 gives 0 lasso train rows.svm --model lasso.json -q --intercept
 refuses 2 'lasso.json: is a model of program lasso, expected one of glm' glm summary lasso.json rows.svm
 head -3 rows.svm >few.svm

@@ -223,6 +223,14 @@ Test(glm_errors, are_refused_with_the_reason)
         f.design.y[i] = (double)(i % 2);
     expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
                  "at a limit of the family");
+    f.options.class_weight = "1=2";
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
+                 "without class-weight");
+    f.options.class_weight = "none";
+    f.options.positive = true;
+    expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,
+                 "without bounds");
+    f.options.positive = false;
     f.options.loss = "squared";
     f.options.penalty = "l1";
     expect_error(find_errors(&f, se, &dispersion), STRADS_EINVAL,

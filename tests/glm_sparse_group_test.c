@@ -360,8 +360,9 @@ Test(glm_sparse_group, a_share_of_one_is_the_lasso)
     lasso_design_free(&f.d);
 }
 
-/* Scans of a path leave out groups that are known to stay at 0. */
-static void check_path(bool positive)
+/* Scans of a path leave out groups that are known to stay at 0. The columns of
+ * a group are adjacent, or five apart. */
+static void check_path(bool positive, bool adjacent)
 {
     enum { COLS = 400, POINTS = 30 };
     static uint32_t group[COLS];
@@ -373,7 +374,7 @@ static void check_path(bool positive)
     uint32_t n;
 
     for (uint32_t j = 0; j < COLS; j++)
-        group[j] = j / 7;
+        group[j] = adjacent ? j / 7 : j / 35 * 5 + j % 5;
     const strads_glm_path_options o = {.fit = {.penalty = "sparse-group",
                                                .l1_ratio = .4,
                                                .positive = positive,
@@ -408,6 +409,6 @@ static void check_path(bool positive)
 
 Test(glm_sparse_group, each_point_of_a_path_is_certified)
 {
-    check_path(false);
-    check_path(true);
+    for (int k = 0; k < 4; k++)
+        check_path(k % 2, k / 2);
 }

@@ -59,15 +59,18 @@ static strads_err read_options(summary *s, const char *path)
                            "or two classes",
                            path);
     }
-    s->of = (strads_glm_options){.loss = says->loss,
-                                 .penalty = penalty,
-                                 .loss_parameter = json_number_value(
-                                     json_object_get(all, "loss-parameter")),
-                                 .intercept = json_is_true(
-                                     json_object_get(all, "intercept")),
-                                 .classes = says->classes,
-                                 .weights = s->weights,
-                                 .offset = s->offset};
+    s->of = (strads_glm_options){
+        .loss = says->loss,
+        .penalty = penalty,
+        .loss_parameter =
+            json_number_value(json_object_get(all, "loss-parameter")),
+        .intercept = json_is_true(json_object_get(all, "intercept")),
+        .lower = json_number_value(json_object_get(all, "lower")),
+        .upper = json_number_value(json_object_get(all, "upper")),
+        .classes = says->classes,
+        .class_weight = json_string_value(json_object_get(all, "class-weight")),
+        .weights = s->weights,
+        .offset = s->offset};
     return STRADS_OK;
 }
 

@@ -600,11 +600,9 @@ static const strads_phase phases[COLUMNS_PHASES] = {
 static strads_err refuse_options(const glm_problem *p)
 {
     const strads_glm_options *o = &p->options;
-    const bool weighs = o->class_weight && *o->class_weight &&
-                        strcmp(o->class_weight, "none") != 0;
     const char *lacks =
-        o->standardize ? "standardize"
-        : weighs       ? "class-weight"
+        o->standardize          ? "standardize"
+        : glm_weighs_classes(o) ? "class-weight"
         : (o->lower > -DBL_MAX && o->lower != 0) || o->upper < DBL_MAX
             ? "lower but 0, and no upper"
         : o->penalty_factors || o->penalty_factor ? "penalty-factors"

@@ -197,6 +197,13 @@ static double limit_of(const glm_state *state, uint32_t g)
                                : glm_own_l1(state, g);
 }
 
+static int by_column(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
 void glm_bounds_choose_columns(glm_state *state)
 {
     glm_bounds *bounds = &state->bounds;
@@ -222,6 +229,8 @@ void glm_bounds_choose_columns(glm_state *state)
     bounds->pairs_suffice = outside == 0 && pairs_suffice(state);
     if (!bounds->pairs_suffice && (double)n > SHARE * (double)state->columns)
         return;
+    if (state->groups.start) /* columns of a group may be far apart */
+        qsort(state->candidate, n, sizeof(*state->candidate), by_column);
     if (state->problem.options.intercept)
         state->candidate[n++] = (uint32_t)state->columns;
     memcpy(state->scan, state->candidate, n * sizeof(*state->scan));

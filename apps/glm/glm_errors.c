@@ -237,6 +237,18 @@ static strads_err check_fit(const strads_data *data, const glm_problem *problem)
                            "standard errors are for fits without a penalty, "
                            "and this one has %s",
                            problem->options.penalty);
+    if (glm_has_bounds(&problem->options))
+        return strads_fail(STRADS_EINVAL,
+                           "standard errors are for fits without bounds, and "
+                           "this one has lower %g and upper %g; fit again "
+                           "without them",
+                           problem->options.lower, problem->options.upper);
+    if (glm_weighs_classes(&problem->options))
+        return strads_fail(STRADS_EINVAL,
+                           "standard errors are for fits without class-weight, "
+                           "and this one has \"%s\"; give the rows weights "
+                           "instead",
+                           problem->options.class_weight);
     if (share->partitions != 1 || !share->by_row.start || !share->label)
         return strads_fail(STRADS_EINVAL,
                            "standard errors need data with labels and "

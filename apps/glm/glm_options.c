@@ -98,10 +98,16 @@ static strads_err find_names(glm_problem *p)
     return STRADS_OK;
 }
 
-static bool has_bounds(const strads_glm_options *o)
+bool glm_has_bounds(const strads_glm_options *o)
 {
     return (o->lower > -DBL_MAX || o->upper < DBL_MAX) &&
            (o->lower != 0 || o->upper != 0);
+}
+
+bool glm_weighs_classes(const strads_glm_options *o)
+{
+    return o->class_weight && *o->class_weight &&
+           strcmp(o->class_weight, "none") != 0;
 }
 
 static strads_err check_parameters(const glm_problem *p)
@@ -146,7 +152,7 @@ static strads_err check_parameters(const glm_problem *p)
                            "there are groups, and the penalty %s does not use "
                            "them; take the penalty group or sparse-group",
                            o->penalty);
-    if (groups && has_bounds(o) && !(o->lower == 0 && o->upper >= DBL_MAX))
+    if (groups && glm_has_bounds(o) && !(o->lower == 0 && o->upper >= DBL_MAX))
         return strads_fail(STRADS_EINVAL,
                            "the penalty %s takes no bounds except a lower of "
                            "0; leave lower and upper out",
@@ -156,7 +162,7 @@ static strads_err check_parameters(const glm_problem *p)
                            "the loss %s adds an offset to all classes alike, "
                            "which changes nothing; leave it out",
                            o->loss);
-    if (p->loss->joint && has_bounds(o))
+    if (p->loss->joint && glm_has_bounds(o))
         return strads_fail(STRADS_EINVAL,
                            "the loss %s takes no bounds; leave lower and upper "
                            "out",
@@ -171,9 +177,7 @@ static strads_err check_parameters(const glm_problem *p)
         return strads_fail(STRADS_EINVAL,
                            "the penalty none has no lambda; leave lambda, "
                            "lambda-ratio and c out");
-    if (p->loss->labels != GLM_CLASSES &&
-        (o->classes || (o->class_weight && *o->class_weight &&
-                        strcmp(o->class_weight, "none") != 0)))
+    if (p->loss->labels != GLM_CLASSES && (o->classes || glm_weighs_classes(o)))
         return strads_fail(STRADS_EINVAL,
                            "the loss %s is for numbers and has no classes; "
                            "leave classes and class-weight out",

@@ -155,6 +155,9 @@ extern const strads_glm_path_options glm_path_defaults;
 strads_err glm_options_resolve(const strads_glm_options *given,
                                glm_problem *out);
 bool glm_named_labels(const void *config);
+/* Of resolved options or given ones. */
+bool glm_has_bounds(const strads_glm_options *o);
+bool glm_weighs_classes(const strads_glm_options *o);
 
 /* The Lasso's (glm_lasso.c), which its program by columns shares. */
 extern const strads_option glm_lasso_option_table[];

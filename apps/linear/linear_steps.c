@@ -49,7 +49,7 @@ void linear_multiply(const column_kernels *kernels, const column_view *view,
             const uint32_t j = strads_block_param(block, k + m);
             if (j - first >= STRETCH || j == columns)
                 break;
-            span = j - first + 1;
+            span = j - first >= span ? j - first + 1 : span;
         }
         if (m < span / 2)
             span = m = 1;
