@@ -300,8 +300,57 @@ for bad in ("9", "-1", "x", "", "0x1", "../secret.txt", "%2e%2e/secret.txt",
     assert b"secret\n" not in text and (status == 404 or bad == ""), (bad, status)
 assert ask(folder + "runs", headers={"Host": "evil.example"})[0] == 403
 END
-kill -INT "$child"
-ends folder "$child" 0
+
+# Anything may be in a folder: other files, lines that are no events, members of
+# other types, and lines of any length, which must not fill the memory.
+watched=$child
+echo '{"event": "start", "program": 5, "time": {}, "options": "x", "workers": "y"}' \
+    >logs/d.jsonl
+{
+    head -n 1 past.jsonl
+    echo 'not {"event": "round"}'
+    printf '{"event": "round", \0 "round": 1}\n'
+    head -c 200000000 /dev/zero | tr '\0' '{'
+    printf '{"event": "end"}\n{"event": "end", "reason": {}, "round": "many"}\n'
+} >logs/e.jsonl
+mkfifo logs/f.jsonl
+mkdir logs/g.jsonl
+ln -s /dev/zero logs/h.jsonl
+ln -s i.jsonl logs/i.jsonl
+truncate -s 200000000 logs/j.jsonl
+cp logs/e.jsonl long.jsonl
+start long watch long.jsonl
+until_there "http://" long.err
+python3 - $(sed -n 2p pages) $(sed 's/.*\(http[^ ]*\).*/\1/' long.err) "$watched" "$child" \
+    <<'END' || fail "strads watch of other files"
+import json, sys, time, urllib.request
+
+
+def get(url):
+    return urllib.request.urlopen(url, timeout=60).read()
+
+
+folder, log = sys.argv[1:3]
+runs = {r["name"]: r for r in json.loads(get(folder + "runs"))}
+assert sorted(runs) == ["a.jsonl", "b.jsonl", "d.jsonl", "e.jsonl"], runs
+assert sorted(runs["d.jsonl"]) == ["changed", "id", "name"], runs["d.jsonl"]
+assert not {"reason", "round"} & set(runs["e.jsonl"]), runs["e.jsonl"]
+lines = [json.loads(l) for l in get(f"{folder}runs/{runs['e.jsonl']['id']}").splitlines()]
+assert [l["event"] for l in lines] == ["start", "end"], lines
+until = time.monotonic() + 60
+while [json.loads(l)["event"] for l in get(log + "events").splitlines()] != ["start", "end"]:
+    assert time.monotonic() < until, get(log + "events")
+    time.sleep(0.05)
+for process in sys.argv[3:]:
+    with open(f"/proc/{process}/status") as f:
+        most = next(int(l.split()[1]) for l in f if l.startswith("VmHWM"))
+    assert most < 60000, f"{most} KB"
+END
+kill -TERM "$child"
+ends long "$child" 0
+refuses 2 "is not a log" watch logs/f.jsonl
+kill -INT "$watched"
+ends folder "$watched" 0
 kill -TERM "$watcher"
 ends log "$watcher" 0
 gives 0 watch logs --time-limit 0.1 --quiet

@@ -6,12 +6,14 @@
  * /runs (a line about each log) or /runs/K (the lines of log K). */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli_options.h"
 #include "cli_terminal.h"
@@ -25,9 +27,11 @@ enum { LOGS = 1000, LINES = 2048, TAIL = 1 << 18, LINE_MAX_BYTES = 1 << 20 };
 static const struct timespec POLL = {.tv_nsec = 200000000};
 
 /* A log of the folder. It keeps its place in the list, so that its number stays
- * valid; a file that is deleted has no summary. */
+ * valid. A deleted file has no summary, and loses its place to a new one if the
+ * list is full. */
 typedef struct log_file {
     char *name;
+    bool is_deleted;
     off_t size;
     time_t changed;  /* seconds */
     json_t *summary; /* or NULL */
@@ -67,6 +71,79 @@ static bool is_event(const char *line, const char *name)
     return strncmp(line, head, strlen(head)) == 0;
 }
 
+/* ---- lines --------------------------------------------------------------- */
+
+/* A log that is being read. Anything may be in it. */
+typedef struct log_reader {
+    FILE *file;
+    size_t size; /* of `line` */
+    bool skips;  /* `line` and what follows belong to a line too long to keep */
+    char line[LINE_MAX_BYTES + 1];
+} log_reader;
+
+/* Opens a regular file: to open or read another one, such as a FIFO, could
+ * block. On failure it returns NULL and sets errno. */
+static FILE *open_log(const char *path)
+{
+    struct stat kind;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    FILE *file =
+        fstat(fd, &kind) == 0 && S_ISREG(kind.st_mode) ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        (void)close(fd);
+        errno = EINVAL;
+    }
+    return file;
+}
+
+static log_reader *open_reader(const char *path)
+{
+    log_reader *r = malloc(sizeof *r);
+    if (!r)
+        return NULL;
+    r->size = 0;
+    r->skips = false;
+    r->line[0] = '\0';
+    r->file = open_log(path);
+    if (r->file)
+        return r;
+    free(r);
+    return NULL;
+}
+
+static void close_reader(log_reader *r)
+{
+    if (r)
+        (void)fclose(r->file);
+    free(r);
+}
+
+/* Reads a line with its end. A line of more than LINE_MAX_BYTES comes in pieces.
+ * False: the file has ended, perhaps within the line. */
+static bool read_line(log_reader *r)
+{
+    int c = '\0';
+    if (r->size > 0 && r->line[r->size - 1] == '\n')
+        r->skips = false;
+    else if (r->size == LINE_MAX_BYTES)
+        r->skips = true;
+    r->size = 0;
+    while (c != '\n' && r->size < LINE_MAX_BYTES &&
+           (c = getc_unlocked(r->file)) != EOF)
+        r->line[r->size++] = (char)c;
+    r->line[r->size] = '\0';
+    return c != EOF;
+}
+
+/* Whether the line is complete and may be an event. */
+static bool is_usable(const log_reader *r)
+{
+    return !r->skips && *r->line == '{' && r->line[r->size - 1] == '\n' &&
+           strlen(r->line) == r->size;
+}
+
 /* ---- one log ------------------------------------------------------------- */
 
 /* A line of the log for the page. The page of a log has no button. */
@@ -87,54 +164,56 @@ static void publish_line(sti_watch *watch, const char *line, size_t size)
 }
 
 /* Publishes the complete lines behind `at`. Returns the place behind them. */
-static long publish_new(FILE *file, long at, sti_watch *watch)
+static long publish_new(log_reader *r, long at, sti_watch *watch)
 {
-    char *line = NULL;
-    size_t room = 0;
-    (void)fseek(file, at, SEEK_SET);
-    for (ssize_t n; (n = getline(&line, &room, file)) > 0; at += n) {
-        if (line[n - 1] != '\n')
-            break; /* the run is still writing it */
-        line[n - 1] = '\0';
-        if (*line == '{' && n <= LINE_MAX_BYTES)
-            publish_line(watch, line, (size_t)n - 1);
+    (void)fseek(r->file, at, SEEK_SET);
+    r->size = 0;
+    for (; read_line(r); at += (long)r->size) {
+        if (!is_usable(r))
+            continue;
+        r->line[r->size - 1] = '\0';
+        publish_line(watch, r->line, r->size - 1);
+        r->line[r->size - 1] = '\n';
     }
-    free(line);
-    clearerr(file);
+    clearerr(r->file);
     return at;
 }
 
 /* Publishes what is new in the log. If another run has overwritten it, begins
  * again. */
-static void follow_log(const watching *w, FILE **file, long *at,
+static void follow_log(const watching *w, log_reader **r, long *at,
                        sti_watch *watch)
 {
     struct stat here, opened;
     if (stat(w->path, &here) != 0)
         return;
-    if (*file && (fstat(fileno(*file), &opened) != 0 ||
-                  opened.st_ino != here.st_ino || here.st_size < *at)) {
-        (void)fclose(*file);
-        *file = NULL;
+    if (*r && (fstat(fileno((*r)->file), &opened) != 0 ||
+               opened.st_ino != here.st_ino || here.st_size < *at)) {
+        close_reader(*r);
+        *r = NULL;
     }
-    if (!*file) {
-        *file = fopen(w->path, "re");
+    if (!*r) {
+        *r = open_reader(w->path);
         *at = 0;
     }
-    if (*file && here.st_size > *at)
-        *at = publish_new(*file, *at, watch);
+    if (*r && here.st_size > *at)
+        *at = publish_new(*r, *at, watch);
 }
 
 static strads_err check_log(const char *path)
 {
     char head[16] = "";
-    FILE *file = fopen(path, "re");
-    if (!file)
+    struct stat kind;
+    FILE *file = open_log(path);
+    const int why = errno;
+    const bool regular = stat(path, &kind) == 0 && S_ISREG(kind.st_mode);
+    if (!file && regular)
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", path,
-                           strerror(errno));
-    head[fread(head, 1, sizeof head - 1, file)] = '\0';
-    (void)fclose(file);
-    return *head == '\0' || strncmp(head, "{\"event\": ", 10) == 0
+                           strerror(why));
+    const size_t n = file ? fread(head, 1, sizeof head - 1, file) : 0;
+    if (file)
+        (void)fclose(file);
+    return file && (n == 0 || strncmp(head, "{\"event\": ", 10) == 0)
                ? STRADS_OK
                : strads_fail(STRADS_EFORMAT,
                              "%s: is not a log; expected a file that --log "
@@ -170,51 +249,82 @@ static json_t *read_last(FILE *file, off_t size)
     return found;
 }
 
+/* Of an event: the page relies on its type; JSON_REAL is any number. */
+typedef struct member {
+    const char *name;
+    json_type type;
+} member;
+
+static void copy_members(json_t *to, const json_t *from, const member *m)
+{
+    for (; m->name; m++) {
+        json_t *value = json_object_get(from, m->name);
+        if (value && (json_typeof(value) == m->type ||
+                      (m->type == JSON_REAL && json_is_number(value))))
+            (void)json_object_set(to, m->name, value);
+    }
+}
+
 static json_t *summarise_log(const watching *w, const log_file *log,
                              size_t number)
 {
-    static const char *const of_start[] = {"program", "data",   "time",
-                                           "workers", "nodes",  "host",
-                                           "seed",    "options"};
-    static const char *const of_last[] = {"seconds", "round",  "objective",
-                                          "gap",     "reason", "nonzeros"};
-    char path[4096], *line = NULL;
-    size_t room = 0;
+    static const member of_start[] = {
+        {"program", JSON_STRING}, {"data", JSON_STRING},
+        {"time", JSON_STRING},    {"workers", JSON_REAL},
+        {"nodes", JSON_REAL},     {"host", JSON_STRING},
+        {"seed", JSON_REAL},      {"options", JSON_OBJECT},
+        {NULL, JSON_NULL}};
+    static const member of_last[] = {{"seconds", JSON_REAL},
+                                     {"round", JSON_REAL},
+                                     {"objective", JSON_REAL},
+                                     {"gap", JSON_REAL},
+                                     {"reason", JSON_STRING},
+                                     {"nonzeros", JSON_REAL},
+                                     {NULL, JSON_NULL}};
+    char path[4096];
     json_t *out = NULL;
     (void)snprintf(path, sizeof path, "%s/%s", w->path, log->name);
-    FILE *file = fopen(path, "re");
-    if (!file)
+    log_reader *r = open_reader(path);
+    if (!r)
         return NULL;
-    json_t *start = getline(&line, &room, file) > 0 && is_event(line, "start")
-                        ? parse_event(line)
+    json_t *start = read_line(r) && is_usable(r) && is_event(r->line, "start")
+                        ? parse_event(r->line)
                         : NULL;
     if (start) {
-        json_t *last = read_last(file, log->size);
+        json_t *last = read_last(r->file, log->size);
         out = json_pack("{s:I, s:s, s:I}", "id", (json_int_t)number, "name",
                         log->name, "changed", (json_int_t)log->changed);
-        for (size_t k = 0; k < sizeof of_start / sizeof *of_start; k++)
-            (void)json_object_set(out, of_start[k],
-                                  json_object_get(start, of_start[k]));
-        for (size_t k = 0; k < sizeof of_last / sizeof *of_last; k++)
-            (void)json_object_set(out, of_last[k],
-                                  json_object_get(last, of_last[k]));
+        copy_members(out, start, of_start);
+        copy_members(out, last, of_last);
         json_decref(last);
     }
     json_decref(start);
-    free(line);
-    (void)fclose(file);
+    close_reader(r);
     return out;
 }
 
-static log_file *find_log(watching *w, const char *name)
+static bool has_log(const watching *w, const char *name)
 {
     for (size_t k = 0; k < w->n; k++)
         if (strcmp(w->log[k].name, name) == 0)
-            return &w->log[k];
+            return true;
+    return false;
+}
+
+/* False: the list is full. */
+static bool add_log(watching *w, const char *name)
+{
+    size_t k = w->n;
     if (w->n == LOGS)
-        return NULL;
-    w->log[w->n] = (log_file){.name = strdup(name)};
-    return w->log[w->n].name ? &w->log[w->n++] : NULL;
+        for (k = 0; k < LOGS && !w->log[k].is_deleted;)
+            k++;
+    char *copy = k < LOGS ? strdup(name) : NULL;
+    if (!copy)
+        return false;
+    free(w->log[k].name);
+    w->log[k] = (log_file){.name = copy};
+    w->n += k == w->n;
+    return true;
 }
 
 static int is_log_name(const struct dirent *entry)
@@ -228,8 +338,10 @@ static void scan_folder(watching *w)
 {
     struct dirent **entry = NULL;
     const int n = scandir(w->path, &entry, is_log_name, alphasort);
+    bool full = false;
     for (int k = 0; k < n; k++) {
-        (void)find_log(w, entry[k]->d_name);
+        if (!full && !has_log(w, entry[k]->d_name))
+            full = !add_log(w, entry[k]->d_name);
         free(entry[k]);
     }
     free(entry);
@@ -243,6 +355,7 @@ static void scan_folder(watching *w)
             continue;
         json_decref(log->summary);
         log->summary = NULL;
+        log->is_deleted = !there;
         log->size = there ? now.st_size : 0;
         log->changed = there ? now.st_mtime : 0;
         if (there)
@@ -303,17 +416,16 @@ static void keep_line(kept *all, const char *line)
 
 static char *read_run(const watching *w, const log_file *log, size_t *size)
 {
-    char path[4096], *line = NULL, *text = NULL;
-    size_t room = 0;
+    char path[4096], *text = NULL;
     kept *all = calloc(1, sizeof *all);
     (void)snprintf(path, sizeof path, "%s/%s", w->path, log->name);
-    FILE *file = all ? fopen(path, "re") : NULL;
-    FILE *out = file ? open_memstream(&text, size) : NULL;
+    log_reader *r = all ? open_reader(path) : NULL;
+    FILE *out = r ? open_memstream(&text, size) : NULL;
     if (all)
         all->stride = 1;
-    for (ssize_t n; out && (n = getline(&line, &room, file)) > 0;)
-        if (*line == '{' && line[n - 1] == '\n' && n <= LINE_MAX_BYTES)
-            keep_line(all, line);
+    while (out && read_line(r))
+        if (is_usable(r))
+            keep_line(all, r->line);
     for (size_t k = 0; all && k < all->n; k++) {
         if (out)
             (void)fputs(all->line[k], out);
@@ -321,9 +433,7 @@ static char *read_run(const watching *w, const log_file *log, size_t *size)
     }
     if (out)
         (void)fclose(out);
-    if (file)
-        (void)fclose(file);
-    free(line);
+    close_reader(r);
     free(all);
     return text;
 }
@@ -355,7 +465,7 @@ static strads_err serve_logs(watching *w)
                                  .arg = w};
     sti_watch *watch = NULL;
     struct stat kind;
-    FILE *file = NULL;
+    log_reader *reader = NULL;
     long at = 0;
     if (stat(w->path, &kind) != 0)
         return strads_fail(STRADS_EIO, "%s: cannot be read: %s", w->path,
@@ -369,7 +479,7 @@ static strads_err serve_logs(watching *w)
     if (folder)
         sti_watch_publish(watch, "{\"event\": \"runs\"}", 17, false);
     else
-        follow_log(w, &file, &at, watch);
+        follow_log(w, &reader, &at, watch);
     cli_say(w->quiet, "watch %s at %s until Ctrl-C",
             folder ? "the runs of this folder" : "this log",
             sti_watch_url(watch));
@@ -377,11 +487,10 @@ static strads_err serve_logs(watching *w)
            !(w->time_limit > 0 && cli_now() - begun >= w->time_limit)) {
         (void)nanosleep(&POLL, NULL);
         if (!folder)
-            follow_log(w, &file, &at, watch);
+            follow_log(w, &reader, &at, watch);
     }
     sti_watch_close(watch);
-    if (file)
-        (void)fclose(file);
+    close_reader(reader);
     return STRADS_OK;
 }
 

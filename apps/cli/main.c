@@ -56,25 +56,37 @@ static bool begins_with(const cli_command *command, const char *word,
            command->name[length] == ' ';
 }
 
-/* Lists the commands with the same first word as the one at `place`, in lines
- * of a terminal. Returns their number; 1: it has no family. */
-static size_t list_family(FILE *out, size_t place)
+/* Whether an earlier command has the same first word. */
+static bool is_listed(size_t place, const char *word, size_t length)
+{
+    for (size_t k = 0; k < place; k++)
+        if (begins_with(cli_command_at(k), word, length))
+            return true;
+    return false;
+}
+
+/* Lists all commands with the same first word as the one at `place`, which is
+ * the first of them, in lines of a terminal. */
+static void list_family(FILE *out, size_t place)
 {
     enum { BEFORE = 35, WIDTH = 80 };
     const cli_command *c = cli_command_at(place);
     const char *word = c->name;
     const size_t length = strcspn(word, " ");
     char usage[64];
-    size_t n = 0, at = BEFORE;
+    size_t at = BEFORE;
     if (word[length] == '\0') {
         list_command(out, c);
-        return 1;
+        return;
     }
+    if (is_listed(place, word, length))
+        return;
     (void)snprintf(usage, sizeof usage, "%.*s ...", (int)length, word);
     (void)fprintf(out, "  strads %-26s", usage);
-    for (; (c = cli_command_at(place + n)) && begins_with(c, word, length);
-         n++) {
+    for (; (c = cli_command_at(place)); place++) {
         const char *verb = c->name + length + 1;
+        if (!begins_with(c, word, length))
+            continue;
         if (at + 1 + strlen(verb) > WIDTH) {
             (void)fprintf(out, "\n%*s", BEFORE, "");
             at = BEFORE;
@@ -83,14 +95,13 @@ static size_t list_family(FILE *out, size_t place)
         at += 1 + strlen(verb);
     }
     (void)fputc('\n', out);
-    return n;
 }
 
 static int show_help(FILE *out)
 {
     (void)fputs("Usage: strads COMMAND [OPTION...] ARGUMENTS\n\n", out);
-    for (size_t k = 0; cli_command_at(k);)
-        k += list_family(out, k);
+    for (size_t k = 0; cli_command_at(k); k++)
+        list_family(out, k);
     (void)fputs("  strads help COMMAND               options and defaults; "
                 "commands of a family\n"
                 "  strads --version                  the version\n\n"
