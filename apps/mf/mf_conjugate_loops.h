@@ -137,7 +137,8 @@ INLINE void multiply_tile(uint32_t depth, uint32_t columns,
     for (uint32_t i = 0; i < depth; i++) {
 #pragma GCC unroll 4
         for (uint32_t b = 0; b < MF_TILE / PART; b++) {
-            const part g = *part_at(tile_at + (size_t)i * MF_TILE + b * PART);
+            const part g =
+                *part_at(tile_at + (size_t)i * MF_TILE + (size_t)b * PART);
 #pragma GCC unroll 16
             for (uint32_t a = 0; a < TOGETHER; a++)
                 sum[a][b] += row[a][i] * g;
@@ -145,7 +146,7 @@ INLINE void multiply_tile(uint32_t depth, uint32_t columns,
     }
     for (uint32_t a = 0; a < TOGETHER; a++)
         for (uint32_t b = 0; b < MF_TILE / PART; b++)
-            *part_in(out + (size_t)a * columns + b * PART) = sum[a][b];
+            *part_in(out + (size_t)a * columns + (size_t)b * PART) = sum[a][b];
 }
 
 static void multiply(uint32_t depth, uint32_t columns, const float *tiles,
