@@ -336,7 +336,7 @@ Test(sim_loop, the_time_of_a_clock_can_be_measured)
     expect_ok(strads_sim_measure(&tally_program, NULL, data, &options, 0.02,
                                  &sim, &phase, 1));
     cr_expect_gt(phase.update_cost, 1e-8);
-    cr_expect_lt(phase.update_cost, 1e-3);
+    cr_expect_lt(phase.update_cost, 0.1);
     strads_data_free(data);
 }
 
