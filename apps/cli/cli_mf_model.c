@@ -390,8 +390,7 @@ strads_err cli_mf_model_read(const char *path, cli_mf_model *out)
     return take_json(out->json, path, out);
 }
 
-/* A user or item without training ratings has no factors. */
-static bool has_factors(const float *row, size_t width)
+bool cli_mf_has_factors(const float *row, size_t width)
 {
     for (size_t k = 1; k < width && row; k++)
         if (row[k] != 0)
@@ -405,7 +404,8 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
     const float *p = user < m->f.users ? m->f.user + user * width : NULL;
     const float *q = item < m->f.items ? m->f.item + item * width : NULL;
     double sum = m->f.mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
-    if (m->f.lift > 0 && (!has_factors(p, width) || !has_factors(q, width)))
+    if (m->f.lift > 0 &&
+        (!cli_mf_has_factors(p, width) || !cli_mf_has_factors(q, width)))
         sum += m->f.lift;
     for (size_t k = 1; k < width && p && q; k++)
         sum += (double)p[k] * (double)q[k];

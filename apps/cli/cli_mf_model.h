@@ -74,6 +74,10 @@ typedef struct cli_mf_ratings {
 strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
                                    const cli_use *use, cli_mf_ratings *out);
 
+/* Whether a row of factors, [width] with the bias first, has any that is not 0.
+ * Those of users and items without training ratings, and NULL, have none. */
+bool cli_mf_has_factors(const float *row, size_t width);
+
 /* Finds a user by name or number. STRADS_EINVAL: no such user. */
 strads_err cli_mf_find_user(const cli_mf_model *model, const char *text,
                             uint64_t *user);

@@ -92,7 +92,7 @@ typedef struct part_entries {
     uint64_t n, capacity;
 } part_entries;
 
-static bool add_entry(part_entries *x, uint64_t document, double value)
+static bool keep_entry(part_entries *x, uint64_t document, double value)
 {
     enum { FIRST_ENTRIES = 1 << 16 };
     if (x->n == x->capacity) {
@@ -121,7 +121,7 @@ static bool collect_entries(const topics_search *s, bool held, part_entries *x)
             for (uint64_t e = in->start[c]; e < in->start[c + 1]; e++) {
                 const uint64_t d = share->rows.begin + in->index[e];
                 if (takes_part(s, d, held) &&
-                    !add_entry(x, d, strads_sparse_value(in, e)))
+                    !keep_entry(x, d, strads_sparse_value(in, e)))
                     return false;
             }
         }

@@ -34,14 +34,11 @@ static const strads_option similar_table[] = {
     {.name = NULL},
 };
 
-/* Whether row i has factors; without them it has no direction. */
-static bool has_factors(const similarity *s, uint64_t i)
+/* Without factors a row has no direction. */
+static bool has_direction(const similarity *s, uint64_t i)
 {
     const size_t width = s->model.f.rank + (size_t)1;
-    for (size_t k = 1; k < width; k++)
-        if (s->row[i * width + k] != 0)
-            return true;
-    return false;
+    return cli_mf_has_factors(s->row + i * width, width);
 }
 
 /* Refuses a row without factors that --id or --ids gives. */
@@ -49,7 +46,7 @@ static strads_err check_chosen(similarity *s, bool users)
 {
     char buffer[CLI_NAME_SIZE];
     for (uint64_t k = 0; s->chosen && k < s->n_asked; k++)
-        if (!has_factors(s, s->chosen[k]))
+        if (!has_direction(s, s->chosen[k]))
             return strads_fail(
                 STRADS_EINVAL,
                 "%s %s has no ratings, so it has no factors to compare; leave "
@@ -173,7 +170,7 @@ static strads_err put_similar(void *state, FILE *out)
         CLI_TRY(strads_recommender_top_many(s->recommender, &batch, s->top,
                                             list, found));
         for (uint32_t k = 0; k < batch.n; k++) {
-            if (!has_factors(s, own[k]))
+            if (!has_direction(s, own[k]))
                 continue;
             for (uint32_t j = 0; j < found[k]; j++) {
                 const strads_scored *x = &list[(size_t)k * s->top + j];

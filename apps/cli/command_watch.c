@@ -120,9 +120,9 @@ static void close_reader(log_reader *r)
     free(r);
 }
 
-/* Reads a line with its end. A line of more than LINE_MAX_BYTES comes in pieces.
+/* Reads a line with its end, or a piece of LINE_MAX_BYTES of a longer one.
  * False: the file has ended, perhaps within the line. */
-static bool read_line(log_reader *r)
+static bool read_piece(log_reader *r)
 {
     int c = '\0';
     if (r->size > 0 && r->line[r->size - 1] == '\n')
@@ -168,7 +168,7 @@ static long publish_new(log_reader *r, long at, sti_watch *watch)
 {
     (void)fseek(r->file, at, SEEK_SET);
     r->size = 0;
-    for (; read_line(r); at += (long)r->size) {
+    for (; read_piece(r); at += (long)r->size) {
         if (!is_usable(r))
             continue;
         r->line[r->size - 1] = '\0';
@@ -287,7 +287,7 @@ static json_t *summarise_log(const watching *w, const log_file *log,
     log_reader *r = open_reader(path);
     if (!r)
         return NULL;
-    json_t *start = read_line(r) && is_usable(r) && is_event(r->line, "start")
+    json_t *start = read_piece(r) && is_usable(r) && is_event(r->line, "start")
                         ? parse_event(r->line)
                         : NULL;
     if (start) {
@@ -423,7 +423,7 @@ static char *read_run(const watching *w, const log_file *log, size_t *size)
     FILE *out = r ? open_memstream(&text, size) : NULL;
     if (all)
         all->stride = 1;
-    while (out && read_line(r))
+    while (out && read_piece(r))
         if (is_usable(r))
             keep_line(all, r->line);
     for (size_t k = 0; all && k < all->n; k++) {
