@@ -529,6 +529,9 @@ typedef struct strads_fm_options {
     const char *loss;
     uint32_t rank, sweeps;
     double lambda, lambda_factors;
+    const char *method;
+    double step;
+    uint32_t context;
     ...;
 } strads_fm_options;
 const strads_fm_options *strads_fm_resolved(const void *);

@@ -153,9 +153,58 @@ done
 printf 'user,age\n12345678901234567,1\n' >long.csv
 refuses 2 "at most 15 digits" fm train padded.csv --users long.csv
 
+# Stochastic gradients: about the error of als; the same bits from two processes
+# and after a resume.
+sgd="--method sgd --rank 3 --lambda 2e-3 --seed 3 --partitions 2"
+gives 0 fm train "$year_train" $sgd --workers 1 --model sgd.json
+says sgd.json '"method": "sgd"' '"step": 0.1'
+gives 0 fm train "$year_train" $sgd --method als --model als.json
+for model in als sgd; do
+    gives 0 fm evaluate $model.json "$year_test" --format csv
+    awk -F, '$1 == "rmse" { print $3 }' out >$model.rmse
+done
+awk -v a="$(cat sgd.rmse)" -v b="$(cat als.rmse)" \
+    'BEGIN { exit !(a < 1.05 * b) }' ||
+    fail "RMSE of sgd $(cat sgd.rmse), of als $(cat als.rmse)"
+start sgd_first fm train "$year_train" $sgd --nodes 2 --workers 1 \
+    --listen tcp://127.0.0.1:0 --model sgd_there.json
+first=$child
+start sgd_joined join "$(url_of sgd_first)" --workers 1
+ends sgd_first "$first" 0
+ends sgd_joined "$child" 0
+gives 0 fm train "$year_train" $sgd --max-rounds 170 --model part.json \
+    --checkpoint sgd_kept --checkpoint-every 0.001
+gives 0 fm train "$year_train" $sgd --resume sgd_kept --model sgd_resumed.json
+same_bits "bits" sgd.json sgd_there.json sgd_resumed.json
+
+# BPR on ratings with tables: users in regions have what their region likes, and
+# items that the training lacks are ordered by their genre.
+awk 'BEGIN {
+    srand(5); print "user,item" >"had.csv"; print "user,item,rating" >"asked.csv"
+    print "user,region" >"users2.csv"; print "item,genre" >"items2.csv"
+    for (v = 0; v < 60; v++) print "v" v ",g" v % 5 >"items2.csv"
+    for (u = 0; u < 100; u++) { print "u" u ",r" u % 5 >"users2.csv"
+        for (v = 0; v < 60; v++) { likes = rand() < (u % 5 == v % 5 ? .5 : .03)
+            if (v >= 50) print "u" u ",v" v "," likes >"asked.csv"
+            else if (likes) print "u" u ",v" v >"had.csv" } } }'
+sed 's/$/,1/; 1s/1$/rating/' had.csv >had1.csv
+tables2="--users users2.csv --items items2.csv"
+gives 0 fm train had1.csv $tables2 --loss bpr --lambda 1e-3 --model bpr.json
+says err "mean loss of pairs"
+says bpr.json '"loss": "bpr"' '"method": "sgd"' '"context": 105'
+gives 0 fm evaluate bpr.json asked.csv $tables2 --format csv
+awk -F, '$1 == "auc" { exit !($3 > .8) }' out ||
+    fail "items without ratings are not in order: $(cat out)"
+gives 0 fm predict bpr.json asked.csv $tables2
+same "$(wc -l <out)" 1000 "scores"
+refuses 2 "no user has both" fm evaluate bpr.json had1.csv $tables2
+refuses 2 "--context N" fm train "$year_train" --loss bpr
+refuses 2 "--method sgd" fm train "$year_train" --loss bpr --method als
+refuses 2 "leave it out" fm train had1.csv $tables2 --loss bpr --context 3
+
 gives 0 simulate fm "$year_train" --workers 2 --rank 2 --sweeps 1
 
-refuses 2 "expected squared or logistic" fm train "$year_train" --loss hinge
+refuses 2 "expected squared, logistic or bpr" fm train "$year_train" --loss hinge
 refuses 2 "--tune" fm train "$year_train" --tune 65
 refuses 2 "--rank 300" fm train "$year_train" --rank 300
 refuses 2 "--classes" fm train "$year_train" --classes 1,2 --model bad.json

@@ -1,5 +1,5 @@
-/* The columns of a rating's row are, in this order: its user, its item, the
- * attributes of the user, those of the item. Columns have names, so that a
+/* The columns of a rating's row are, in this order: its user, the attributes of
+ * the user, its item, the attributes of the item. Columns have names, so that a
  * model applies to other ratings and other tables. */
 #include "cli_fm_rows.h"
 
@@ -311,10 +311,11 @@ static strads_err build_fm_rows(const side *user, const side *item,
 }
 
 /* Reads the tables, names the columns, unless they are `known`, and makes the
- * rows. The names last as long as the process. */
+ * rows. The names last as long as the process. *context: those of users. */
 static strads_err join_sides(side *user, side *item, const strads_data *ratings,
                              const strads_names *known,
-                             const strads_data_options *how, strads_data **out)
+                             const strads_data_options *how, uint32_t *context,
+                             strads_data **out)
 {
     static strads_names *own;
     CLI_TRY(read_side(user, how));
@@ -322,15 +323,17 @@ static strads_err join_sides(side *user, side *item, const strads_data *ratings,
     if (!known)
         CLI_TRY(strads_names_new(&own));
     CLI_TRY(name_own(user, known, own));
-    CLI_TRY(name_own(item, known, own));
     CLI_TRY(name_attributes(user, known, own));
+    *context = strads_names_count(known ? known : own);
+    CLI_TRY(name_own(item, known, own));
     CLI_TRY(name_attributes(item, known, own));
     return build_fm_rows(user, item, ratings, known ? known : own, how, out);
 }
 
 strads_err cli_fm_rows_read(const cli_fm_tables *tables, const char *path,
                             const strads_names *known,
-                            const strads_data_options *how, strads_data **out)
+                            const strads_data_options *how, uint32_t *context,
+                            strads_data **out)
 {
     const strads_data_options options = {.size = sizeof options,
                                          .kind = STRADS_KIND_RATINGS,
@@ -355,7 +358,8 @@ strads_err cli_fm_rows_read(const cli_fm_tables *tables, const char *path,
                  .n = strads_data_cols(ratings),
                  .names = strads_data_col_names(ratings),
                  .base = base};
-    const strads_err err = join_sides(&user, &item, ratings, known, how, out);
+    const strads_err err =
+        join_sides(&user, &item, ratings, known, how, context, out);
     strads_data_free(user.table);
     strads_data_free(item.table);
     strads_data_free(ratings);

@@ -28,14 +28,16 @@ typedef struct cli_fm_tables {
 strads_err cli_fm_tables_check(const cli_fm_tables *tables, bool *used);
 
 /* Reads ratings: a row for each, users in order, with the columns `user=NAME`,
- * `item=NAME`, `user.ATTRIBUTE` and `item.ATTRIBUTE`, and the rating as its
- * label. Text attributes are one-hot; missing numbers are the mean of the
- * table. With `known` names these are the columns, and entries of others are
- * dropped. `how`: threads, memory_limit, and the cut and layout of *out; NULL
- * members: defaults. Errors of strads_data_read. STRADS_EFORMAT: a user or an
- * item has two lines in its table. */
+ * `user.ATTRIBUTE`, `item=NAME` and `item.ATTRIBUTE`, and the rating as its
+ * label. *context is the number of columns of users, if no names are known.
+ * Text attributes are one-hot; missing numbers are the mean of the table. With
+ * `known` names these are the columns, and entries of others are dropped.
+ * `how`: threads, memory_limit, and the cut and layout of *out; NULL members:
+ * defaults. Errors of strads_data_read. STRADS_EFORMAT: a user or an item has
+ * two lines in its table. */
 strads_err cli_fm_rows_read(const cli_fm_tables *tables, const char *path,
                             const strads_names *known,
-                            const strads_data_options *how, strads_data **out);
+                            const strads_data_options *how, uint32_t *context,
+                            strads_data **out);
 
 #endif

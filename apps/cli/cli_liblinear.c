@@ -299,6 +299,8 @@ strads_err cli_model_kind_of(const char *options, const cli_model_kind **out)
     k->multiclass =
         json_string_value(json_object_get(k->options, "multiclass"));
     k->l1_ratio = json_number_value(json_object_get(k->options, "l1-ratio"));
+    k->context =
+        (uint32_t)json_integer_value(json_object_get(k->options, "context"));
     *out = k;
     return STRADS_OK;
 }

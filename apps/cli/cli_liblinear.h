@@ -26,7 +26,8 @@ strads_err cli_model_write(const strads_model *model, const char *path,
 typedef struct cli_model_kind {
     const char *loss, *classes, *multiclass;
     double l1_ratio;
-    json_t *options; /* owns the strings */
+    uint32_t context; /* fm, loss bpr */
+    json_t *options;  /* owns the strings */
 } cli_model_kind;
 
 strads_err cli_model_kind_of(const char *options, const cli_model_kind **out);

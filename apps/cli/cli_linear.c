@@ -92,6 +92,7 @@ strads_err cli_linear_outputs_read(const cli_linear_kind *kind,
     out->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
                    (glm && loss && strcmp(loss, "multinomial") == 0);
     out->loss = glm ? loss : NULL;
+    out->context = kind->fm ? says->context : 0;
     const bool good =
         (!kind->by_loss || loss) &&
         (!classes || (all && cli_labels_read(all, &out->of))) &&
@@ -221,6 +222,7 @@ static strads_err read_rows(linear *l, const char *path,
                             const strads_data_options *how)
 {
     bool tables;
+    uint32_t context;
     CLI_TRY(cli_fm_tables_check(&l->tables, &tables));
     if (!tables)
         return strads_data_read(path, how, &l->data);
@@ -229,7 +231,8 @@ static strads_err read_rows(linear *l, const char *path,
                            "--%s: the model was not trained on ratings with "
                            "tables; leave it out",
                            l->tables.users ? "users" : "items");
-    return cli_fm_rows_read(&l->tables, path, l->model->names, how, &l->data);
+    return cli_fm_rows_read(&l->tables, path, l->model->names, how, &context,
+                            &l->data);
 }
 
 /* Numbers names as the model does. Columns that the model lacks take no memory,
@@ -463,7 +466,7 @@ static strads_err tell_tally(const void *state)
     const tally *t = &l->tally;
     const double rows = (double)t->rows;
     char loss[48] = "";
-    if (t->rows == 0)
+    if (t->rows == 0 || l->as.context > 0) /* scores have no unit */
         return STRADS_OK;
     if (l->as.of.n == 0) {
         cli_say(l->use.quiet, "%" PRIu64 " rows, root mean squared error %.6g",
@@ -670,6 +673,23 @@ static void measure_numbers(evaluation *e)
     e->n_all = e->n;
 }
 
+/* Scores order the items of a context, the user's columns. */
+static strads_err measure_order(evaluation *e)
+{
+    const linear *l = &e->l;
+    double pairs, ordered;
+    CLI_TRY(strads_fm_order(&l->share->by_row, l->as.context, e->label, e->sums,
+                            &pairs, &ordered));
+    if (pairs == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "no user has both rows with a label above 0 and "
+                           "others: add rows of items that users did not have, "
+                           "with the label 0");
+    add_measure(e, "auc", NULL, interval_of(ordered / pairs));
+    e->n_all = e->n;
+    return STRADS_OK;
+}
+
 /* A figure that these rows do not determine is null. One row gives no
  * interval. */
 static void put_json_measure(cli_json *j, const cli_measure *m)
@@ -776,6 +796,8 @@ static strads_err evaluate_rows(void *state, const char *const *path)
     evaluation *e = state;
     CLI_TRY(read_both(&e->l, path));
     CLI_TRY(take_sums(e, path[1]));
+    if (e->l.as.context > 0)
+        return measure_order(e);
     const bool times = e->l.as.loss && strncmp(e->l.as.loss, "cox", 3) == 0;
     (e->l.as.of.n > 0 ? measure_classes
      : times          ? measure_times

@@ -42,6 +42,7 @@ typedef struct cli_linear_outputs {
     const char *loss; /* loss of a glm model, which defines the outputs; NULL:
                        * not a glm */
     uint32_t width;   /* scores of a row */
+    uint32_t context; /* fm, loss bpr: columns of the user; otherwise 0 */
 } cli_linear_outputs;
 
 /* Reads the meaning from the model's options. `kind` is that of the command;

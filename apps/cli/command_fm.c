@@ -2,6 +2,7 @@
  * models. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli_fm_rows.h"
 #include "cli_linear.h"
@@ -31,7 +32,9 @@ static void describe_fm(const void *state)
     cli_say(false, "rank %" PRIu32 ", lambda %.4g, of the factors %.4g",
             o->rank == STRADS_FM_LINEAR ? 0 : o->rank, o->lambda,
             o->lambda_factors);
-    cli_say(false, "mean loss of the training rows %.6g%s%s",
+    cli_say(false, "mean loss of %s %.6g%s%s",
+            o->context > 0 ? "pairs of training rows and drawn items"
+                           : "the training rows",
             strads_fm_loss(state), o->classes ? "; labels " : "",
             o->classes ? o->classes : "");
 }
@@ -40,6 +43,7 @@ static void describe_fm(const void *state)
 typedef struct training {
     cli_use use;
     cli_fm_tables tables;
+    strads_fm_options *config; /* of the run */
     strads_fm_tuning tuning;
 } training;
 
@@ -49,9 +53,15 @@ static const strads_option tables_options[] = {CLI_FM_TABLES_OPTIONS(training,
 
 static strads_err check_fm_tables(void *state, void *config)
 {
+    training *t = state;
     bool used;
-    (void)config;
-    return cli_fm_tables_check(&((training *)state)->tables, &used);
+    t->config = config;
+    CLI_TRY(cli_fm_tables_check(&t->tables, &used));
+    if (used && t->config->context > 0)
+        return strads_fail(STRADS_EINVAL,
+                           "--context: with --users or --items the columns of "
+                           "the user are known; leave it out");
+    return STRADS_OK;
 }
 
 static bool has_tables(const void *state)
@@ -64,8 +74,12 @@ static strads_err make_fm_rows(void *state, const char *path,
                                const strads_data_options *options,
                                strads_data **out)
 {
-    return cli_fm_rows_read(&((training *)state)->tables, path, NULL, options,
-                            out);
+    training *t = state;
+    uint32_t context;
+    CLI_TRY(cli_fm_rows_read(&t->tables, path, NULL, options, &context, out));
+    if (t->config->loss && strcmp(t->config->loss, "bpr") == 0)
+        t->config->context = context;
+    return STRADS_OK;
 }
 
 /* With several processes nothing is chosen. */

@@ -11,9 +11,19 @@
  *
  * A sweep is one `margins`, then `intercept`, then each block. Only one
  * dispatch is in flight, so every block sees the commits of those before it,
- * and the objective never rises. Margins are computed afresh in each sweep:
- * rounding does not add up, and a run that resumes from a checkpoint between
- * two sweeps has the same bits. */
+ * and the objective never rises. By stochastic gradients, these phases take the
+ * place of `limits` and `block`:
+ *
+ *     counts     entries of each column     -> rates
+ *     steps      steps by each of some rows -> none
+ *     moves      the block's moves          -> their means
+ *
+ * A sweep has 1 to MERGES_MAX times `steps` and then `moves` of each block. A
+ * row touches many blocks, so blocks that travel would not serve: each
+ * partition moves a copy of all columns.
+ *
+ * Margins are computed afresh in each sweep: rounding does not add up, and a
+ * run that resumes from a checkpoint between two sweeps has the same bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +35,13 @@
 enum fm_phase {
     FM_LABELS,
     FM_LIMITS,
+    FM_COUNTS,
     FM_INIT,
     FM_MARGINS,
     FM_BLOCK,
     FM_INTERCEPT,
+    FM_STEPS,
+    FM_MOVES,
     FM_PHASES
 };
 
@@ -39,16 +52,27 @@ static const double LAMBDA_ROWS = 5;
 /* The deviation of V's start values, and the name of their random stream. */
 static const double START_SD = .1;
 enum { START_STREAM = 0x666d };
+/* Of stochastic gradients: the most merges of copies in a sweep, and the least
+ * entries of a partition between two, for each column. */
+enum { MERGES_MAX = 8, MERGE_ENTRIES = 2 };
+/* The last step, as a share of the first. */
+static const double LAST_STEP = .02;
+/* The draws of pairs by which the loss bpr is reported. */
+static const uint64_t REPORT_DRAW = UINT32_MAX;
 
 typedef struct fm_local {
     fm_rows rows;
-    bool logistic;
-    double *y; /* [rows]; logistic: 1 or -1 */
+    strads_fm_options options; /* with defaults */
+    bool logistic, bpr;
+    double *y;   /* [rows]; logistic: 1 or -1 */
+    fm_sgd *sgd; /* NULL: by least squares */
+    double n;    /* rows of all partitions; bpr: with labels above 0 */
+    uint32_t merges;
 } fm_local;
 
 typedef struct fm_state {
     strads_fm_options options; /* with defaults; lambdas after `labels` */
-    bool logistic;
+    bool logistic, sgd;
     uint32_t rank;
     uint64_t columns;
     const strads_names *label_names;
@@ -58,6 +82,8 @@ typedef struct fm_state {
     uint32_t *bound; /* [blocks + 1] block b has the columns from bound[b] to
                         bound[b + 1] - 1 */
     uint32_t blocks, sent;
+    uint32_t merges, merged; /* of a sweep, and done in this one */
+    uint32_t partitions;
     bool resumed;
     uint32_t sweep; /* complete ones */
     double loss;    /* mean of the rows, after that sweep */
@@ -76,10 +102,21 @@ static strads_err lack_memory(const char *what)
 
 /* ---- sizes --------------------------------------------------------------- */
 
-static uint32_t most_columns(uint32_t width)
+static uint32_t most_columns(bool sgd, uint32_t width)
 {
-    const uint32_t most = PARTIAL_NUMBERS / fm_equations_size(width);
+    const uint32_t most =
+        PARTIAL_NUMBERS / (sgd ? width : fm_equations_size(width));
     return most > 0 ? most : 1;
+}
+
+static uint32_t count_merges(double entries, uint64_t columns,
+                             uint32_t partitions)
+{
+    const double most =
+        entries / partitions / MERGE_ENTRIES / fmax(1, (double)columns);
+    return partitions == 1 || most < 1 ? 1
+           : most < MERGES_MAX         ? (uint32_t)most
+                                       : MERGES_MAX;
 }
 
 static strads_err fm_shape(const void *config, const strads_data *data,
@@ -93,15 +130,24 @@ static strads_err fm_shape(const void *config, const strads_data *data,
         return strads_fail(STRADS_ELIMIT,
                            "the data has %llu columns; at most %u fit",
                            (unsigned long long)shape->cols, UINT32_MAX - 2);
+    if (fm_is_bpr(&o) && (o.context == 0 || o.context >= shape->cols))
+        return strads_fail(STRADS_EINVAL,
+                           "--loss bpr needs the columns of the user before "
+                           "those of the item, and their number: --context N, "
+                           "from 1 to %llu",
+                           (unsigned long long)shape->cols - 1);
+    const bool sgd = fm_is_sgd(&o);
     shape->width = 1 + fm_rank(&o);
     shape->coefficients = shape->cols;
     shape->parameters = shape->cols + 1;
-    shape->block_max = most_columns(shape->width);
+    shape->block_max = most_columns(sgd, shape->width);
     shape->param_bytes = 24 * shape->width; /* table, result, a change */
     shape->run_bytes =
         strads_data_bytes(data) +
-        shape->rows * (shape->width + 1) * sizeof(double) +
-        shape->parameters * shape->width * sizeof(double) * shape->partitions;
+        (sgd ? 12 * strads_data_nnz(data) + shape->rows * 28
+             : shape->rows * (shape->width + 1) * sizeof(double)) +
+        shape->parameters * (shape->width * (1 + sgd) + 4 * sgd) *
+            sizeof(double) * shape->partitions;
     return STRADS_OK;
 }
 
@@ -112,12 +158,27 @@ static void fm_close(void *local)
     fm_local *l = local;
     if (!l)
         return;
+    if (l->sgd)
+        fm_sgd_free(l->sgd);
+    free(l->sgd);
     free(l->y);
     free(l->rows.margin);
     free(l->rows.q);
     free(l->rows.value);
     free(l->rows.z);
     free(l);
+}
+
+/* The parameters of least squares and the sums of their rows. */
+static strads_err open_margins(fm_rows *r, uint64_t parameters)
+{
+    const size_t width = (size_t)r->rank + 1;
+    r->q = calloc(r->n * width + 1, sizeof *r->q);
+    r->value = calloc(parameters * width, sizeof *r->value);
+    r->z = calloc(width, sizeof *r->z);
+    return r->q && r->value && r->z
+               ? STRADS_OK
+               : lack_memory("the margins of a partition's rows");
 }
 
 static strads_err fm_open(const strads_task *task, void **local)
@@ -127,24 +188,29 @@ static strads_err fm_open(const strads_task *task, void **local)
     fm_local *l = calloc(1, sizeof *l);
     if (!l)
         return lack_memory("a partition");
-    fm_rows *r = &l->rows;
-    l->logistic = fm_is_logistic(task->config);
+    strads_err err = fm_options_take(task->config, &l->options);
+    l->logistic = fm_is_logistic(&l->options);
+    l->bpr = fm_is_bpr(&l->options);
     l->y = calloc(n + 1, sizeof *l->y);
-    *r = (fm_rows){.columns = &share->by_col,
-                   .n = n,
-                   .rank = task->width - 1,
-                   .y = l->y,
-                   .margin = calloc(n + 1, sizeof *r->margin),
-                   .q = calloc(n * task->width + 1, sizeof *r->q),
-                   .value = calloc((share->by_col.lines + 1) * task->width,
-                                   sizeof *r->value),
-                   .z = calloc(task->width, sizeof *r->z)};
-    if (l->y && r->margin && r->q && r->value && r->z) {
+    l->rows = (fm_rows){.columns = &share->by_col,
+                        .n = n,
+                        .rank = task->width - 1,
+                        .y = l->y,
+                        .margin = calloc(n + 1, sizeof *l->rows.margin)};
+    if (!err && fm_is_sgd(&l->options))
+        l->sgd = calloc(1, sizeof *l->sgd);
+    if (!err &&
+        (!l->y || !l->rows.margin || (fm_is_sgd(&l->options) && !l->sgd)))
+        err = lack_memory("the labels of a partition's rows");
+    if (!err)
+        err = l->sgd ? fm_sgd_open(l->sgd, share, task->width - 1, &l->options)
+                     : open_margins(&l->rows, share->by_col.lines + 1);
+    if (!err) {
         *local = l;
         return STRADS_OK;
     }
     fm_close(l);
-    return lack_memory("the margins of a partition's rows");
+    return err;
 }
 
 /* Until the first `margins`, the rows do not have their labels. */
@@ -153,16 +219,21 @@ static strads_err fm_refresh(strads_task *task, const strads_change *changes,
 {
     fm_local *l = task->local;
     for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++)
-            fm_rows_move(&l->rows, changes[c].param[k],
-                         changes[c].change + (size_t)k * task->width);
+        for (uint32_t k = 0; k < changes[c].n; k++) {
+            const double *change = changes[c].change + (size_t)k * task->width;
+            if (l->sgd)
+                fm_sgd_commit(l->sgd, changes[c].param[k], change);
+            else
+                fm_rows_move(&l->rows, changes[c].param[k], change);
+        }
     return STRADS_OK;
 }
 
 /* ---- labels -------------------------------------------------------------- */
 
 typedef struct fm_survey {
-    double rows;
+    double rows; /* bpr: with labels above 0 */
+    double entries;
 } fm_survey;
 
 static size_t fm_labels_size(const strads_task *task)
@@ -177,16 +248,18 @@ static strads_err fm_survey_labels(strads_task *task)
     fm_survey *s = (fm_survey *)(void *)task->partial;
     linear_survey *labels = (linear_survey *)(void *)(s + 1);
     linear_survey_begin(labels, 1);
-    s->rows = (double)l->rows.n;
+    s->rows = l->bpr ? 0 : (double)l->rows.n;
+    s->entries = (double)l->rows.columns->nnz;
     if (l->rows.n > 0 && !task->share->label)
         return strads_fail(STRADS_EINVAL,
                            "fm needs a label for each row: --labels FILE");
     for (uint64_t i = 0; i < l->rows.n; i++) {
         l->y[i] = task->share->label[i];
+        s->rows += l->bpr && l->y[i] > 0;
         if (l->logistic)
             linear_survey_add(labels, l->y[i], 1);
     }
-    return STRADS_OK;
+    return l->bpr ? fm_pairs_open(l->sgd, l->y) : STRADS_OK;
 }
 
 static void fm_merge_labels(void *into, const void *from, size_t bytes)
@@ -194,6 +267,7 @@ static void fm_merge_labels(void *into, const void *from, size_t bytes)
     fm_survey *a = into;
     const fm_survey *b = from;
     a->rows += b->rows;
+    a->entries += b->entries;
     linear_survey_merge(a + 1, b + 1, bytes - sizeof *a);
 }
 
@@ -219,7 +293,11 @@ static strads_err find_classes(const strads_fm_options *o,
 static strads_err fm_receive_labels(strads_task *task)
 {
     fm_local *l = task->local;
+    const fm_survey *all = (const fm_survey *)(const void *)task->partial;
     linear_classes classes;
+    l->n = all->rows;
+    l->merges =
+        count_merges(all->entries, task->shape->cols, task->shape->partitions);
     if (!l->logistic)
         return STRADS_OK;
     strads_err err = find_classes(task->config, task->share->label_names,
@@ -241,12 +319,18 @@ static strads_err fm_take_labels(strads_commit *commit)
 {
     fm_state *s = commit->state;
     linear_classes classes;
-    s->n = ((const fm_survey *)(const void *)commit->partial)->rows;
+    const fm_survey *all = (const fm_survey *)(const void *)commit->partial;
+    s->n = all->rows;
+    s->merges = count_merges(all->entries, s->columns, s->partitions);
+    if (s->n == 0 && fm_is_bpr(&s->options))
+        return strads_fail(STRADS_EINVAL,
+                           "--loss bpr: no row has a label above 0; give the "
+                           "rows of what users had the label 1");
     s->tolerance = commit->tolerance;
     s->options.lambda = lambda_of(s->options.lambda, LAMBDA_ROWS / s->n);
     s->options.lambda_factors =
         lambda_of(s->options.lambda_factors, s->options.lambda);
-    s->next = FM_LIMITS;
+    s->next = s->sgd ? FM_COUNTS : FM_LIMITS;
     if (!s->logistic)
         return STRADS_OK;
     strads_err err =
@@ -300,7 +384,7 @@ static strads_err fm_take_limits(strads_commit *commit)
     fm_state *s = commit->state;
     const uint32_t *limit = (const uint32_t *)(const void *)commit->partial;
     const uint32_t columns = (uint32_t)s->columns;
-    const uint32_t most = most_columns(1 + s->rank);
+    const uint32_t most = most_columns(false, 1 + s->rank);
     s->bound = calloc(s->columns + 1, sizeof *s->bound);
     if (!s->bound)
         return lack_memory("the blocks");
@@ -313,6 +397,44 @@ static strads_err fm_take_limits(strads_commit *commit)
     }
     if (columns > 0)
         s->bound[++s->blocks] = columns;
+    s->next = s->resumed ? FM_MARGINS : FM_INIT;
+    return STRADS_OK;
+}
+
+/* ---- counts of stochastic gradients -------------------------------------- */
+
+static size_t fm_counts_size(const strads_task *task)
+{
+    return 2 * (size_t)task->shape->cols;
+}
+
+static strads_err fm_count_entries(strads_task *task)
+{
+    fm_sgd_count(((fm_local *)task->local)->sgd, task->partial);
+    return STRADS_OK;
+}
+
+static strads_err fm_receive_counts(strads_task *task)
+{
+    const fm_local *l = task->local;
+    const double w = lambda_of(l->options.lambda, LAMBDA_ROWS / l->n);
+    const double v = lambda_of(l->options.lambda_factors, w);
+    fm_sgd_scale(l->sgd, task->partial, (double)task->shape->rows,
+                 (const double[2]){w, v});
+    return STRADS_OK;
+}
+
+static strads_err fm_take_counts(strads_commit *commit)
+{
+    fm_state *s = commit->state;
+    const uint32_t most = most_columns(true, 1 + s->rank);
+    s->bound = calloc(s->columns / most + 2, sizeof *s->bound);
+    if (!s->bound)
+        return lack_memory("the blocks");
+    for (uint64_t j = most; j < s->columns; j += most)
+        s->bound[++s->blocks] = (uint32_t)j;
+    if (s->columns > 0)
+        s->bound[++s->blocks] = (uint32_t)s->columns;
     s->next = s->resumed ? FM_MARGINS : FM_INIT;
     return STRADS_OK;
 }
@@ -333,6 +455,15 @@ static void add_squares(fm_state *s, const double *value, double sign)
     s->squares_w += sign * value[0] * value[0];
     for (uint32_t f = 1; f <= s->rank; f++)
         s->squares_v += sign * value[f] * value[f];
+}
+
+static void move_squares(fm_state *s, const double *value, const double *step)
+{
+    add_squares(s, value, -1);
+    for (uint32_t f = 0; f <= s->rank; f++) {
+        const double moved = value[f] + step[f];
+        *(f == 0 ? &s->squares_w : &s->squares_v) += moved * moved;
+    }
 }
 
 /* Columns that have factors, from a start model, keep them. */
@@ -365,11 +496,29 @@ static size_t fm_one_number(const strads_task *task)
     return 1;
 }
 
+/* The loss of pairs that are the same after each sweep. */
+static double find_pair_losses(const fm_local *l, const strads_task *task)
+{
+    const uint64_t first = task->share->rows.begin;
+    double sum = 0;
+    for (uint64_t i = 0; i < l->rows.n; i++) {
+        uint64_t other;
+        if (l->y[i] > 0 && fm_pairs_draw(l->sgd, i, task->seed, first + i,
+                                         REPORT_DRAW, &other))
+            sum += fm_log_loss(fm_pairs_margin(l->sgd, i, other));
+    }
+    return sum;
+}
+
 static strads_err fm_find_margins(strads_task *task)
 {
     fm_local *l = task->local;
-    fm_rows_begin(&l->rows);
-    task->partial[0] = fm_rows_loss(&l->rows, l->logistic);
+    for (uint64_t i = 0; l->sgd && !l->bpr && i < l->rows.n; i++)
+        l->rows.margin[i] = fm_sgd_margin(l->sgd, i);
+    if (!l->sgd)
+        fm_rows_begin(&l->rows);
+    task->partial[0] = l->bpr ? find_pair_losses(l, task)
+                              : fm_rows_loss(&l->rows, l->logistic);
     return STRADS_OK;
 }
 
@@ -386,7 +535,8 @@ static strads_err fm_take_margins(strads_commit *commit)
                            "the objective is %g: the values are too large to "
                            "multiply; scale the columns down",
                            s->objective);
-    s->next = FM_INTERCEPT;
+    s->merged = 0;
+    s->next = fm_is_bpr(&s->options) ? FM_STEPS : FM_INTERCEPT;
     return STRADS_OK;
 }
 
@@ -409,7 +559,7 @@ static strads_err fm_take_intercept(strads_commit *commit)
     commit->change[0] = -commit->partial[1] / commit->partial[0];
     s->intercepts[0] = commit->value[0] + commit->change[0];
     s->sent = 0;
-    s->next = s->blocks > 0 ? FM_BLOCK : FM_MARGINS;
+    s->next = s->blocks == 0 ? FM_MARGINS : s->sgd ? FM_STEPS : FM_BLOCK;
     s->sweep += s->blocks == 0;
     return STRADS_OK;
 }
@@ -458,16 +608,84 @@ static strads_err fm_solve(strads_commit *commit)
         double *step = commit->change + (size_t)k * width;
         solve_column(s, commit->partial + (size_t)k * fm_equations_size(width),
                      value, step);
-        add_squares(s, value, -1);
-        for (uint32_t f = 0; f < width; f++) {
-            const double moved = value[f] + step[f];
-            *(f == 0 ? &s->squares_w : &s->squares_v) += moved * moved;
-        }
+        move_squares(s, value, step);
     }
     if (s->sent == s->blocks) {
         s->next = FM_MARGINS;
         s->sweep++;
     }
+    return STRADS_OK;
+}
+
+/* ---- a sweep of stochastic gradients ------------------------------------- */
+
+/* The step falls linearly over all merges of the run. */
+static double step_of_merge(const fm_local *l, uint64_t merge)
+{
+    const double last = (double)l->options.sweeps * l->merges - 1;
+    const double done = last > 0 ? (double)merge / last : 0;
+    return l->options.step * (1 - (1 - LAST_STEP) * fmin(1, done));
+}
+
+static void step_row(fm_local *l, const strads_task *task, uint64_t i,
+                     uint64_t sweep, double step)
+{
+    const uint64_t row = task->share->rows.begin + i;
+    uint64_t other;
+    if (!l->bpr)
+        fm_sgd_step(l->sgd, i, l->y[i], step);
+    else if (l->y[i] > 0 &&
+             fm_pairs_draw(l->sgd, i, task->seed, row, sweep, &other))
+        fm_pairs_step(l->sgd, i, other, step);
+}
+
+/* The block's id counts the merges of the run, from columns + 2 on. */
+static strads_err fm_make_steps(strads_task *task)
+{
+    fm_local *l = task->local;
+    const uint64_t merge = task->block.id - task->shape->cols - 2;
+    const uint64_t sweep = merge / l->merges, part = merge % l->merges;
+    const double step = step_of_merge(l, merge);
+    const uint64_t end = l->rows.n * (part + 1) / l->merges;
+    l->sgd->contraction = step * l->sgd->per_entry / l->merges;
+    if (part == 0)
+        fm_sgd_shuffle(l->sgd, task->seed, sweep, task->share->partition);
+    for (uint64_t k = l->rows.n * part / l->merges; k < end; k++)
+        step_row(l, task, l->sgd->order[k], sweep, step);
+    return STRADS_OK;
+}
+
+static strads_err fm_take_steps(strads_commit *commit)
+{
+    fm_state *s = commit->state;
+    s->sent = 0;
+    s->next = FM_MOVES;
+    return STRADS_OK;
+}
+
+static strads_err fm_find_moves(strads_task *task)
+{
+    const fm_local *l = task->local;
+    for (uint32_t k = 0; k < task->block.n; k++)
+        fm_sgd_moved(l->sgd, strads_block_param(&task->block, k),
+                     task->partial + (size_t)k * task->width);
+    return STRADS_OK;
+}
+
+static strads_err fm_take_moves(strads_commit *commit)
+{
+    fm_state *s = commit->state;
+    const uint32_t width = commit->width;
+    memcpy(commit->change, commit->partial,
+           sizeof *commit->change * commit->block.n * width);
+    for (uint32_t k = 0; k < commit->block.n; k++)
+        move_squares(s, commit->value + (size_t)k * width,
+                     commit->change + (size_t)k * width);
+    if (s->sent < s->blocks)
+        return STRADS_OK;
+    s->merged++;
+    s->next = s->merged < s->merges ? FM_STEPS : FM_MARGINS;
+    s->sweep += s->merged == s->merges;
     return STRADS_OK;
 }
 
@@ -487,10 +705,17 @@ static strads_err fm_schedule(strads_turn *turn)
         return strads_turn_all(turn, FM_INIT);
     case FM_INTERCEPT:
         return strads_turn_dispatch(turn, FM_INTERCEPT, 1, &intercept);
+    case FM_STEPS: {
+        const strads_block merge = {
+            .id = s->columns + 2 + (uint64_t)s->sweep * s->merges + s->merged};
+        return strads_turn_dispatch(turn, FM_STEPS, 1, &merge);
+    }
     case FM_BLOCK:
+    case FM_MOVES:
         break;
     case FM_LABELS:
     case FM_LIMITS:
+    case FM_COUNTS:
     case FM_MARGINS:
     case FM_PHASES:
         return strads_turn_dispatch(turn, s->next, 1, &none);
@@ -499,7 +724,7 @@ static strads_err fm_schedule(strads_turn *turn)
     const strads_block block = {.id = b,
                                 .n = s->bound[b + 1] - s->bound[b],
                                 .first = s->bound[b]};
-    return strads_turn_dispatch(turn, FM_BLOCK, 1, &block);
+    return strads_turn_dispatch(turn, s->next, 1, &block);
 }
 
 static const char *const fm_measures[] = {"sweep", "loss", NULL};
@@ -511,9 +736,9 @@ static strads_err fm_objective(void *state, strads_report *report)
     report->gap = NAN;
     report->measure[0] = s->sweep;
     report->measure[1] = s->loss;
-    report->stop =
-        s->sweep >= s->options.sweeps ||
-        (s->sweep > 0 && s->before - s->objective <= s->tolerance * s->before);
+    report->stop = s->sweep >= s->options.sweeps ||
+                   (!s->sgd && s->sweep > 0 &&
+                    s->before - s->objective <= s->tolerance * s->before);
     return STRADS_OK;
 }
 
@@ -544,7 +769,9 @@ static strads_err fm_begin(const void *config, const strads_data *data,
     }
     const uint32_t width = shape->width;
     s->logistic = fm_is_logistic(&s->options);
+    s->sgd = fm_is_sgd(&s->options);
     s->rank = width - 1;
+    s->partitions = shape->partitions;
     s->columns = shape->cols;
     s->label_names = strads_data_label_names(data);
     s->objective = INFINITY;
@@ -630,6 +857,15 @@ static const strads_phase fm_phases[FM_PHASES] = {
                    .update = fm_find_limits,
                    .merge_with = fm_merge_limits,
                    .aggregate = fm_take_limits},
+    [FM_COUNTS] = {.name = "counts",
+                   .result = STRADS_RESULT_WORKERS,
+                   .when = STRADS_WHEN_CALLED,
+                   .ignores_values = true,
+                   .keeps_values = true,
+                   .partial = fm_counts_size,
+                   .update = fm_count_entries,
+                   .aggregate = fm_take_counts,
+                   .receive = fm_receive_counts},
     [FM_INIT] = {.name = "init",
                  .to = STRADS_TO_NOBODY,
                  .when = STRADS_WHEN_CALLED,
@@ -654,6 +890,18 @@ static const strads_phase fm_phases[FM_PHASES] = {
                       .partial = fm_two_numbers,
                       .update = fm_slope,
                       .aggregate = fm_take_intercept},
+    [FM_STEPS] = {.name = "steps",
+                  .when = STRADS_WHEN_CALLED,
+                  .ignores_values = true,
+                  .keeps_values = true,
+                  .partial = fm_one_number,
+                  .update = fm_make_steps,
+                  .aggregate = fm_take_steps},
+    [FM_MOVES] = {.name = "moves",
+                  .when = STRADS_WHEN_CALLED,
+                  .ignores_values = true,
+                  .update = fm_find_moves,
+                  .aggregate = fm_take_moves},
 };
 
 static bool fm_names_labels(const void *config)

@@ -117,15 +117,17 @@ void fm_rows_intercept(const fm_rows *rows, bool logistic, double out[2])
     }
 }
 
+double fm_log_loss(double x)
+{
+    return x > 0 ? log1p(exp(-x)) : log1p(exp(x)) - x;
+}
+
 double fm_rows_loss(const fm_rows *rows, bool logistic)
 {
     double sum = 0;
     for (uint64_t i = 0; i < rows->n; i++) {
         const double m = rows->margin[i], y = rows->y[i];
-        if (!logistic)
-            sum += (m - y) * (m - y) / 2;
-        else
-            sum += y * m > 0 ? log1p(exp(-y * m)) : log1p(exp(y * m)) - y * m;
+        sum += logistic ? fm_log_loss(y * m) : (m - y) * (m - y) / 2;
     }
     return sum;
 }

@@ -219,9 +219,8 @@ static strads_err judge_fit(const search *s, const strads_result *result,
     for (uint64_t i = 0; !err && i < p->rows; i++) {
         const double y = p->label[i];
         const double m = y == positive ? margin[i] : -margin[i];
-        sum += !logistic ? (margin[i] - y) * (margin[i] - y) / 2
-               : m > 0   ? log1p(exp(-m))
-                         : log1p(exp(m)) - m;
+        sum +=
+            logistic ? fm_log_loss(m) : (margin[i] - y) * (margin[i] - y) / 2;
     }
     *loss = sum / (double)p->rows;
     strads_model_free(model);
@@ -327,7 +326,8 @@ strads_err strads_fm_tune(const strads_fm_options *given,
     *out = (strads_fm_tuning){.options = *given};
     strads_err err = fm_options_take(given, &s.options);
     if (err || (s.fixed_lambda && given->rank != 0) ||
-        given->tune == STRADS_FM_NO_SEARCH || s.rows < ROWS_LEAST)
+        given->tune == STRADS_FM_NO_SEARCH || fm_is_bpr(given) ||
+        s.rows < ROWS_LEAST)
         return err;
     s.most = given->tune > 0 ? given->tune : FITS;
     if (engine) {

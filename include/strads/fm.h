@@ -11,7 +11,16 @@
  * closed form. The logistic loss is replaced by a parabola that touches it
  * from above (Jaakkola and Jordan, 2000), so the objective never rises. Columns
  * without a common row, for example all users of one-hot ratings, are solved
- * together. */
+ * together.
+ *
+ * By stochastic gradient descent, each partition passes over its rows in random
+ * order and moves a copy of the parameters. The copies are averaged, each
+ * column by its entries in each partition, once to 8 times a sweep.
+ *
+ * The loss bpr fits the order of items of implicit feedback (Rendle et al.,
+ * UAI 2009): for a row with the columns c of a context (a user) and a of an
+ * item, it draws an item b that the context did not have, and adds
+ * ln(1 + exp(y(c, b) - y(c, a))). */
 #ifndef STRADS_FM_H
 #define STRADS_FM_H
 
@@ -38,13 +47,15 @@ extern "C" {
 /* The options (`config`). strads_fm_tune chooses rank and lambda where they are
  * 0; the defaults here are those of a run without it. */
 typedef struct strads_fm_options {
-    const char *loss; /* "squared": (y - label)^2 / 2, or "logistic": labels of
-                         two values or two names; NULL: squared */
+    const char *loss; /* "squared": (y - label)^2 / 2; "logistic": labels of
+                         two values or two names; "bpr": rows with a label
+                         above 0 are what their context had; NULL: squared */
     uint32_t rank;    /* numbers in v_j, up to STRADS_FM_RANK_MAX; 0: 8;
                          STRADS_FM_LINEAR: none */
     uint32_t sweeps;  /* most passes over the columns; 0: 100. The run ends
                          earlier if a sweep lowers the objective by less than
-                         the engine's tolerance, as a share of it */
+                         the engine's tolerance, as a share of it. sgd: passes
+                         over the rows, all of them; 0: 30 */
     double lambda;    /* weight of the penalty; 0: 5 / n; -0.0: none, as
                          --lambda 0 */
     double lambda_factors; /* the same for V; 0: that of w; -0.0: none */
@@ -52,7 +63,13 @@ typedef struct strads_fm_options {
                               names; NULL: the two of the data, ascending */
     uint32_t tune;         /* most fits of strads_fm_tune, up to
                               STRADS_FM_TRIALS; 0: 16; STRADS_FM_NO_SEARCH:
-                              none */
+                              none. Nothing is searched for the loss bpr */
+    const char *method;    /* "als" or "sgd"; NULL: als, for the loss bpr sgd */
+    double step;           /* sgd: share of a row's residual that a step removes
+                           in the first sweep, up to 1, about; it falls
+                           linearly to 1/50 of it; 0: .1 */
+    uint32_t context; /* bpr: the columns before this one are of the context,
+                           the others of the item; less than the columns */
 } strads_fm_options;
 
 /* The program: name "fm", split by rows, compressed columns. Parameter j holds
@@ -80,6 +97,16 @@ STRADS_API double strads_fm_loss(const void *state);
  * Any thread. */
 STRADS_API strads_err strads_fm_predict(const strads_model *model,
                                         const strads_sparse *rows, double *out);
+
+/* Compares rows with equal entries in the columns before `context`: a row with
+ * a label above 0 with one without. *pairs is the number of such pairs,
+ * *ordered that of the pairs where the first row has the larger score; equal
+ * scores count half. label and score are [rows->lines]; scores are finite.
+ * STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_fm_order(const strads_sparse *rows,
+                                      uint32_t context, const double *label,
+                                      const double *score, double *pairs,
+                                      double *ordered);
 
 /* ---- choosing the options ------------------------------------------------ */
 

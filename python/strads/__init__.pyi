@@ -389,10 +389,6 @@ class _Machine(_Estimator):
     factors_: _Floats
     alpha_: float
     objective_: float
-    def __init__(self, rank: int = 8, *, alpha: float | None = None,
-                 alpha_factors: float | None = None, max_iter: int = 100,
-                 random_state: _Seed = None, n_jobs: int | None = None,
-                 verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: ArrayLike) -> _Self: ...
     def score(self, X: _Matrix, y: ArrayLike,
               sample_weight: ArrayLike | None = ...) -> float: ...
@@ -402,11 +398,24 @@ class _Machine(_Estimator):
 
 class FactorizationMachine(_Machine):
     intercept_: float
+    def __init__(self, rank: int = 8, *, method: str | None = None,
+                 step: float | None = None, loss: str = "squared",
+                 context: int | None = None, alpha: float | None = None,
+                 alpha_factors: float | None = None,
+                 max_iter: int | None = None, random_state: _Seed = None,
+                 n_jobs: int | None = None, verbose: int = 0,
+                 callbacks: _Callbacks = None) -> None: ...
     def predict(self, X: _Matrix) -> _Floats: ...
 
 class FactorizationMachineClassifier(_Machine):
     classes_: NDArray[Any]
     intercept_: _Floats
+    def __init__(self, rank: int = 8, *, method: str | None = None,
+                 step: float | None = None, alpha: float | None = None,
+                 alpha_factors: float | None = None,
+                 max_iter: int | None = None, random_state: _Seed = None,
+                 n_jobs: int | None = None, verbose: int = 0,
+                 callbacks: _Callbacks = None) -> None: ...
     def decision_function(self, X: _Matrix) -> _Floats: ...
     def predict(self, X: _Matrix) -> NDArray[Any]: ...
     def predict_proba(self, X: _Matrix) -> _Floats: ...

@@ -12,23 +12,32 @@ from .model import Model, read_model, restored, state_of
 
 _ZERO = 2**32 - 1  # a 0 that is given, see STRADS_OPTION_ZERO
 _WORDS = {name: ffi.new("char[]", name.encode())
-          for name in ("squared", "logistic")}
+          for name in ("squared", "logistic", "bpr", "als", "sgd")}
 
 
 class _Machine(Fitted):
     """Common part: a run of fm, and y(x) of its model."""
 
     _rules = {"rank": params.number(least=0, most=256, whole=True),
-              "max_iter": params.number(least=1, below=2**32, whole=True),
+              "method": params.one_of("als", "sgd", none=True),
+              "step": params.number(above=0, most=1e6, none=True),
+              "max_iter": params.number(least=1, below=2**32, whole=True,
+                                        none=True),
+              "loss": params.one_of("squared", "bpr"),
+              "context": params.number(least=1, below=2**32, whole=True,
+                                       none=True),
               "alpha": params.number(least=0, none=True),
               "alpha_factors": params.number(least=0, none=True)}
-    _loss = "squared"
+    loss = "squared"
+    context = None
     class_weight = None
 
     def _fit_machine(self, X, y):
         config = ffi.new("strads_fm_options *", {
-            "loss": _WORDS[self._loss], "rank": self.rank or _ZERO,
-            "sweeps": self.max_iter})
+            "loss": _WORDS[self.loss], "rank": self.rank or _ZERO,
+            "sweeps": self.max_iter or 0, "step": self.step or 0,
+            "method": _WORDS[self.method] if self.method else ffi.NULL,
+            "context": self.context or 0})
         for option, given in (("lambda", self.alpha),
                               ("lambda_factors", self.alpha_factors)):
             if given is not None:
@@ -75,7 +84,9 @@ class _Machine(Fitted):
         predict` and `load` read it."""
         check_is_fitted(self, "coef_")
         self._check_state()
-        options = {"loss": self._loss, "rank": self.factors_.shape[1]}
+        options = {"loss": self.loss, "rank": self.factors_.shape[1]}
+        if self.context:
+            options["context"] = self.context
         if hasattr(self, "classes_"):
             options["classes"] = ",".join(_label(c) for c in self.classes_)
         options["python"] = state_of(self, ("coef_", "intercept_", "factors_"))
@@ -112,9 +123,14 @@ class FactorizationMachine(_Machine, _Regressor):
     Parameters
     ----------
     rank : int, numbers in v_j; 0: none
+    method : "als", "sgd" or None: als, for bpr sgd
+    step : float or None, of sgd: first step, falls to 1/50 of it; None: 0.1
+    loss : "squared", or "bpr": rows with y above 0 are what their context had;
+        `predict` then gives scores for the order of items
+    context : int, of bpr: number of columns of the context, which come first
     alpha : float or None, weight of the penalty; None: 5 / n
     alpha_factors : float or None, the same for V; None: alpha
-    max_iter : int, passes over the columns
+    max_iter : int or None, passes over the data; None: 100, of sgd 30
     random_state, n_jobs, verbose, callbacks : as of Lasso
 
     Attributes
@@ -123,7 +139,8 @@ class FactorizationMachine(_Machine, _Regressor):
     alpha_, objective_ : float
     """
 
-    def __init__(self, rank=8, *, alpha=None, alpha_factors=None, max_iter=100,
+    def __init__(self, rank=8, *, method=None, step=None, loss="squared",
+                 context=None, alpha=None, alpha_factors=None, max_iter=None,
                  random_state=None, n_jobs=None, verbose=0, callbacks=None):
         params.keep(self, locals())
 
@@ -136,14 +153,15 @@ class FactorizationMachine(_Machine, _Regressor):
 class FactorizationMachineClassifier(Probable, _Machine, Classifier):
     """A factorisation machine for two classes, by the logistic loss.
 
-    Parameters and attributes as of FactorizationMachine; coef_ is [1,
-    n_features], intercept_ [1], and classes_ [2] are the labels.
+    Parameters, without loss and context, and attributes as of
+    FactorizationMachine; coef_ is [1, n_features], intercept_ [1], and classes_ [2] are the labels.
     """
 
-    _loss = "logistic"
+    loss = "logistic"
 
-    def __init__(self, rank=8, *, alpha=None, alpha_factors=None, max_iter=100,
-                 random_state=None, n_jobs=None, verbose=0, callbacks=None):
+    def __init__(self, rank=8, *, method=None, step=None, alpha=None,
+                 alpha_factors=None, max_iter=None, random_state=None,
+                 n_jobs=None, verbose=0, callbacks=None):
         params.keep(self, locals())
 
     def fit(self, X, y):

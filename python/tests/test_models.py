@@ -290,6 +290,21 @@ def test_factorisation_machines_learn_pairs_and_are_models_of_the_command(
     assert sides.score(X, classes) > 0.95
     assert np.array_equal(sides.predict_proba(X)[:, 1] > 0.5,
                           sides.predict(X) == "yes")
+    steps = strads.FactorizationMachine(3, method="sgd", step=.3, alpha=1e-5,
+                                        max_iter=300).fit(X[:200], y[:200])
+    assert steps.score(X[200:], y[200:]) > 0.95
+    had = draws.random((8, 8)) < .5
+    pairs = sparse.csr_matrix(np.hstack([np.repeat(np.eye(8), 8, 0),
+                                         np.tile(np.eye(8), (8, 1))]))
+    order = strads.FactorizationMachine(8, loss="bpr", context=8, alpha=1e-4,
+                                        max_iter=300)
+    order.fit(pairs[had.ravel()], np.ones(had.sum()))
+    scores = order.predict(pairs).reshape(8, 8)
+    right = [a > b for u in range(8) for a in scores[u][had[u]]
+             for b in scores[u][~had[u]]]
+    assert np.mean(right) > 0.95
+    with pytest.raises(ValueError, match="--context"):
+        strads.FactorizationMachine(loss="bpr").fit(pairs, had.ravel())
     dump_svmlight_file(X, y, tmp_path / "rows.svm", zero_based=False)
     for fitted in model, sides:
         path = tmp_path / "model.json"
