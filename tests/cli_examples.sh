@@ -11,6 +11,9 @@ awk 'BEGIN { srand(4); for (u = 0; u < 60; u++) for (v = u + 1; v < 60; v++)
         print "p" u, "p" v }' >links.txt
 awk 'BEGIN { for (u = 0; u < 60; u++) print "p" u "\tg" int(u / 10) }' \
     >groups.txt
+awk 'BEGIN { srand(4); print "user,item,rating,timestamp"
+    for (k = 0; k < 50; k++) print k % 7 "," k % 9 "," k % 5 "," rand() }' \
+    >ratings.csv
 awk 'BEGIN { for (d = 0; d < 1360; d++) print d < 680 ? "early" : "late" }' \
     >labels.txt
 gives 0 lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 20 \

@@ -122,6 +122,8 @@ static const struct example {
     {"data info", "strads data info " YEAR "train.svm"},
     {"data pack", "strads data pack " YEAR "train.svm " YEAR "test.svm "
                   "\\\n    -o years.pack"},
+    {"data split", "strads data split ratings.csv --last 2 \\\n    "
+                   "--train early.csv --test late.csv"},
     {"data synth lasso", "strads data synth lasso made.svm --rows 500 "
                          "--columns 2000"},
     {"report", "strads report run.jsonl lasso.json -o run.html"},

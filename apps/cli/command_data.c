@@ -1,5 +1,7 @@
 /* strads data info FILE: describes a data file. strads data pack FILE...:
- * writes a pack, which all commands for samples read instead. */
+ * writes a pack, which all commands for samples read instead. strads data split
+ * RATINGS: splits ratings by time. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +10,7 @@
 #include "cli_options.h"
 #include "cli_terminal.h"
 #include "strads/pack.h"
+#include "strads/time_split.h"
 
 typedef struct info_state {
     cli_use use;
@@ -292,6 +295,66 @@ static const cli_verb pack_verb = {
     .read = pack_data,
 };
 
+/* ---- data split ---------------------------------------------------------- */
+
+typedef struct split_state {
+    cli_use use;
+    const char *train, *test;
+    strads_time_split by;
+} split_state;
+
+static const strads_option split_table[] = {
+    CLI_TEXT(split_state, train, "train", "OUT",
+             "file of the earlier ratings (required)"),
+    CLI_TEXT(split_state, test, "test", "OUT",
+             "file of the last ratings (required)"),
+    CLI_TEXT(split_state, by.time, "time", "NAME",
+             "column of times, numbers (default: timestamp, time or the 4th)"),
+    CLI_F64(split_state, by.share, "share", "S",
+            "share of all ratings that are the last ones (default: 0.1)",
+            DBL_MIN, 1 - DBL_EPSILON),
+    CLI_U32(split_state, by.last, "last", "N",
+            "the last N ratings of each user with more (default: --share)", 1,
+            UINT32_MAX),
+    CLI_TEXT(split_state, by.user, "user", "NAME",
+             "column of users (default: user, user_id, ...)"),
+    CLI_TEXT(split_state, by.item, "item", "NAME",
+             "column of items (default: item, movie, ...)"),
+    CLI_TEXT(split_state, by.rating, "rating", "NAME",
+             "column of ratings (default: rating, stars, ...)"),
+    {.name = NULL},
+};
+
+static strads_err split_data(void *state, const char *const *path)
+{
+    split_state *s = state;
+    uint64_t lines[2];
+    if (!s->train || !s->test)
+        return strads_fail(STRADS_EINVAL,
+                           "--%s OUT is missing: give both --train OUT and "
+                           "--test OUT",
+                           s->train ? "test" : "train");
+    if (strcmp(s->train, s->test) == 0 || strcmp(s->train, path[0]) == 0 ||
+        strcmp(s->test, path[0]) == 0)
+        return strads_fail(STRADS_EINVAL,
+                           "the ratings, --train and --test are the same file: "
+                           "give three names");
+    s->by.size = sizeof s->by;
+    CLI_TRY(
+        strads_time_split_ratings(path[0], &s->by, s->train, s->test, lines));
+    cli_say(s->use.quiet,
+            "%" PRIu64 " ratings in %s, the last %" PRIu64 " in %s", lines[0],
+            s->train, lines[1], s->test);
+    return STRADS_OK;
+}
+
+static const cli_verb split_verb = {
+    .size = sizeof(split_state),
+    .table = split_table,
+    .has = CLI_HAS_QUIET,
+    .read = split_data,
+};
+
 const cli_command cli_data_commands[] = {
     {.name = "data info",
      .args = "FILE",
@@ -306,5 +369,11 @@ const cli_command cli_data_commands[] = {
               "samples read. The rows of a file follow those of the file "
               "before it.",
      .verb = &pack_verb},
+    {.name = "data split",
+     .args = "RATINGS",
+     .summary = "split ratings by time, to train and to test",
+     .about = "Copies the lines of ratings to two files: the last ones by time "
+              "to --test, the others to --train.",
+     .verb = &split_verb},
     {.name = NULL},
 };

@@ -16,8 +16,7 @@ const strads_fm_options fm_defaults = {.loss = "squared"};
 
 const strads_option fm_option_table[] = {
     STRADS_OPTION(STRING, strads_fm_options, loss, "loss", "NAME",
-                  "squared, logistic or, of items' order, bpr (default: "
-                  "squared)",
+                  "squared, logistic or, of order, bpr (default: squared)",
                   .choices = "squared|logistic|bpr"),
     STRADS_OPTION(STRING, strads_fm_options, method, "method", "M",
                   "als or sgd (default: als, of bpr sgd)",
@@ -44,8 +43,7 @@ const strads_option fm_option_table[] = {
                   "logistic: the two labels, the second is positive "
                   "(ascending)"),
     STRADS_OPTION(U32, strads_fm_options, tune, "tune", "N",
-                  "most fits that choose rank and lambda, 0: none (default: "
-                  "16)",
+                  "most fits that choose options, 0: none (default: 16)",
                   .max = STRADS_FM_TRIALS, .keeps_zero = true),
     {.name = NULL}};
 
