@@ -66,9 +66,15 @@ typedef struct repeat {
     double last;
 } repeat;
 
+/* Most entries of a file do not occur again. A bit for the hash of each key
+ * excludes nearly all of them before the search. */
+enum { FILTER_BITS_EACH = 16, FILTER_BITS_LOG_MIN = 6 };
+
 typedef struct repeats {
     repeat *at;
     size_t n, capacity;
+    uint64_t *filter; /* [2^filter_log bits], set after the last key is added */
+    uint32_t filter_log;
 } repeats;
 
 static uint64_t key_of(uint64_t row, uint64_t col)
@@ -83,9 +89,30 @@ static int by_key(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
+static uint64_t filter_bit(const repeats *r, uint64_t key)
+{
+    return key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - r->filter_log);
+}
+
+static bool make_filter(repeats *r)
+{
+    r->filter_log = FILTER_BITS_LOG_MIN;
+    while (UINT64_C(1) << r->filter_log < FILTER_BITS_EACH * r->n)
+        r->filter_log++;
+    r->filter = calloc((UINT64_C(1) << r->filter_log) / 64, sizeof *r->filter);
+    for (size_t i = 0; i < r->n && r->filter != NULL; i++) {
+        const uint64_t bit = filter_bit(r, r->at[i].key);
+        r->filter[bit / 64] |= UINT64_C(1) << bit % 64;
+    }
+    return r->filter != NULL;
+}
+
 static repeat *find_repeat(const repeats *r, uint64_t key)
 {
     repeat wanted = {.key = key};
+    const uint64_t bit = filter_bit(r, key);
+    if (!(r->filter[bit / 64] >> bit % 64 & 1))
+        return NULL;
     return bsearch(&wanted, r->at, r->n, sizeof *r->at, by_key);
 }
 
@@ -137,7 +164,7 @@ static bool collect_repeats(repeats *r, const strads_data *d)
         if (n == 0 || r->at[n - 1].key != r->at[k].key)
             r->at[n++] = r->at[k];
     r->n = n;
-    return true;
+    return make_filter(r);
 }
 
 static void note_last(sti_feed *f, const sti_batch *b)
@@ -225,5 +252,6 @@ strads_err sti_repeats_merge(sti_build *b, const sti_pass *pass,
         d->repeated = by_row > by_col ? by_row : by_col;
     }
     free(r.at);
+    free(r.filter);
     return err;
 }
