@@ -15,6 +15,11 @@ const char *cli_word_name(const strads_lda_model *m, uint32_t word,
     return cli_name(m->names, word, 0, buffer);
 }
 
+const char *cli_topic_name(const strads_lda_model *m, uint32_t topic)
+{
+    return m->topic_name ? m->topic_name[topic] : NULL;
+}
+
 uint32_t cli_words_found(const uint32_t *word, uint32_t most)
 {
     uint32_t n = 0;
@@ -45,6 +50,8 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
     for (uint32_t k = 0; k < model->topics; k++) {
         cli_json_open(&j, NULL, '{');
         cli_json_count(&j, "topic", k);
+        if (cli_topic_name(model, k))
+            cli_json_string(&j, "name", cli_topic_name(model, k));
         cli_json_number(&j, "weight",
                         (double)model->total[k] / strads_lda_mass(model));
         cli_json_open(&j, "words", '[');

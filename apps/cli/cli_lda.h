@@ -14,6 +14,9 @@ extern const cli_verb cli_lda_topics, cli_lda_infer, cli_lda_evaluate,
 const char *cli_word_name(const strads_lda_model *model, uint32_t word,
                           char buffer[CLI_NAME_SIZE]);
 
+/* The name of a topic, or NULL. */
+const char *cli_topic_name(const strads_lda_model *model, uint32_t topic);
+
 /* The words of a topic's list of `most` places; and their names, into an array
  * of JSON. */
 uint32_t cli_words_found(const uint32_t *word, uint32_t most);

@@ -398,6 +398,8 @@ static void put_text_topic(const top_words *t, uint32_t topic, FILE *out)
     (void)fprintf(out, "%4" PRIu32 " %5.1f %%", topic,
                   100 * (double)t->model->total[topic] /
                       strads_lda_mass(t->model));
+    if (cli_topic_name(t->model, topic))
+        (void)fprintf(out, " %s:", cli_topic_name(t->model, topic));
     for (uint32_t i = 0; i < cli_words_found(word, t->words); i++)
         (void)fprintf(out, " %s", cli_word_name(t->model, word[i], buffer));
     (void)fputc('\n', out);
@@ -421,6 +423,8 @@ static void put_json_topic(const top_words *t, uint32_t topic, FILE *out)
     const uint32_t n = cli_words_found(t->word + first, t->words);
     cli_json j = cli_json_begin(out);
     cli_json_count(&j, "topic", topic);
+    if (cli_topic_name(t->model, topic))
+        cli_json_string(&j, "name", cli_topic_name(t->model, topic));
     cli_json_count(&j, "tokens", t->model->total[topic]);
     cli_json_number(&j, "share",
                     (double)t->model->total[topic] / strads_lda_mass(t->model));
@@ -464,20 +468,25 @@ static void put_topic_rows(const top_words *t, uint32_t topic, cli_table *table)
         cli_table_count(table, t->frex[i]);
         cli_table_text(table, cli_word_name(t->model, t->frex[i], buffer));
         cli_table_number(table, t->frex_score[i]);
+        if (t->model->topic_name) {
+            const char *of = cli_topic_name(t->model, topic);
+            cli_table_text(table, of ? of : "");
+        }
     }
 }
 
 static strads_err put_topics(void *arg, FILE *out)
 {
     static const cli_column columns[] = {
-        {"topic", CLI_COUNT, 0},      {"rank", CLI_COUNT, 0},
-        {"word", CLI_COUNT, 0},       {"name", CLI_STRING, 0},
-        {"score", CLI_NUMBER, 0},     {"exclusivity", CLI_NUMBER, 0},
-        {"frex_word", CLI_COUNT, 0},  {"frex_name", CLI_STRING, 0},
-        {"frex_score", CLI_NUMBER, 0}};
+        {"topic", CLI_COUNT, 0},       {"rank", CLI_COUNT, 0},
+        {"word", CLI_COUNT, 0},        {"name", CLI_STRING, 0},
+        {"score", CLI_NUMBER, 0},      {"exclusivity", CLI_NUMBER, 0},
+        {"frex_word", CLI_COUNT, 0},   {"frex_name", CLI_STRING, 0},
+        {"frex_score", CLI_NUMBER, 0}, {"topic_name", CLI_STRING, 0}};
     const top_words *t = arg;
+    const uint32_t all = sizeof columns / sizeof *columns;
     cli_table table = {.column = columns,
-                       .n = sizeof columns / sizeof *columns,
+                       .n = t->model->topic_name ? all : all - 1,
                        .digits = 9};
     const uint32_t n = t->model->topics;
     if (t->time)

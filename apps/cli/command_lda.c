@@ -23,9 +23,11 @@ typedef struct lda_files {
     strads_lda_model *old;   /* model of --from, or NULL */
     strads_lda_model *model; /* the written model, or NULL */
     const char *labels;
-    strads_lda_labels truth;      /* the documents' labels */
-    char *old_path, *labels_path; /* absolute, because other nodes read them,
-                                   * too */
+    strads_lda_labels truth; /* the documents' labels */
+    const char *seeds;
+    uint32_t topics;
+    /* absolute, because other nodes read them, too */
+    char *old_path, *labels_path, *seeds_path;
 } lda_files;
 
 static const strads_option file_table[] = {
@@ -48,10 +50,10 @@ static strads_err check_choice(strads_lda_options *o)
     if (!chooses_topics)
         return STRADS_OK;
     o->topics = defaults->topics;
-    return o->from || o->labels
+    return o->from || o->labels || o->seed_words
                ? strads_fail(STRADS_EINVAL,
-                             "--topics auto is without --from and --labels: "
-                             "give a number")
+                             "--topics auto is without --from, --labels and "
+                             "--seed-words: give a number")
                : STRADS_OK;
 }
 
@@ -282,6 +284,12 @@ static strads_err check_files(void *state, void *config)
     if (f->labels_path)
         options->labels = f->labels_path;
     f->labels = options->labels;
+    f->seeds_path =
+        options->seed_words ? realpath(options->seed_words, NULL) : NULL;
+    if (f->seeds_path)
+        options->seed_words = f->seeds_path;
+    f->seeds = options->seed_words;
+    f->topics = options->topics;
     options->keep_assignments = f->assignments != NULL;
     return f->assignments ? sti_atomic_file_check(f->assignments) : STRADS_OK;
 }
@@ -296,10 +304,33 @@ static strads_err set_reading(void *state, const char *path,
                   : cli_words_find_phrases(&f->words, path, options);
 }
 
+/* Finds errors in the seeds, and unknown words, before the run. */
+static strads_err check_seeds(const lda_files *f, const strads_data *data)
+{
+    const strads_names *names = strads_data_col_names(data);
+    strads_lda_seeds seeds;
+    if (!names && f->old)
+        names = f->old->names;
+    const strads_err err =
+        strads_lda_seeds_read(f->seeds, names, strads_data_cols(data),
+                              f->topics, &seeds);
+    const uint32_t unknown = err ? 0 : strads_names_count(seeds.unknown);
+    for (uint32_t k = 0; k < unknown; k++) {
+        cli_say(false,
+                "%s: line %" PRIu64 ": \"%s\" is not among the words of the "
+                "data and is left out",
+                f->seeds, seeds.line[k], strads_names_at(seeds.unknown, k));
+    }
+    strads_lda_seeds_free(&seeds);
+    return err;
+}
+
 static strads_err read_word_names(void *state, const strads_data *data)
 {
     lda_files *f = state;
     const char *path = f->words.vocab ? f->words.vocab : f->path;
+    if (f->seeds)
+        CLI_TRY(check_seeds(f, data));
     if (f->labels)
         CLI_TRY(strads_lda_labels_read(f->labels, strads_data_rows(data), NULL,
                                        &f->truth));

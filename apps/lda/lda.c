@@ -40,10 +40,15 @@ const strads_option lda_option_table[] = {
     STRADS_OPTION(BOOL, strads_lda_options, fit_beta, "fit-beta", NULL,
                   "learn beta even with --beta, from there (default: no)"),
     STRADS_OPTION(U32, strads_lda_options, burn_in, "burn-in", "N",
-                  "sweeps before priors are learned (default: 20)", .min = 1,
-                  .max = 1e9),
+                  "sweeps before priors are learned (default: 20)",
+                  .rare = true, .min = 1, .max = 1e9),
     STRADS_OPTION(STRING, strads_lda_options, from, "from", "MODEL",
                   "continue from its counts, with new documents (none)"),
+    STRADS_OPTION(STRING, strads_lda_options, seed_words, "seed-words", "FILE",
+                  "words of topics, a line each: NAME: WORD WORD .. (none)"),
+    STRADS_OPTION(F64, strads_lda_options, seed_weight, "seed-weight", "W",
+                  "seeds of a topic, in average topics (default: 0.1)",
+                  .rare = true, .min = 1e-9, .max = 1000),
     STRADS_OPTION(STRING, strads_lda_options, labels, "labels", "FILE",
                   "labels of documents: find topics that separate them"),
     STRADS_OPTION(F64, strads_lda_options, margin, "margin", "L",
@@ -69,6 +74,7 @@ const strads_lda_options lda_defaults = {
     .samples = 10,
     .margin = 64,
     .loss_weight = 1,
+    .seed_weight = 0.1,
 };
 
 static strads_err refuse_option(const char *name, double value,
@@ -95,6 +101,9 @@ static strads_err options_check(const strads_lda_options *o)
         return strads_fail(STRADS_EINVAL,
                            "assignments cannot be kept with --scratch: leave "
                            "one of the two out");
+    if (o->seed_words && !(o->seed_weight > 0 && o->seed_weight <= 1000))
+        return refuse_option("seed-weight", o->seed_weight,
+                             "a number above 0, at most 1000");
     if (!o->labels)
         return STRADS_OK;
     if (!(o->margin > 0 && o->loss_weight > 0))
@@ -247,6 +256,7 @@ static void lda_end(void *state)
     lda_prior_free(&s->prior);
     strads_lda_model_free(s->model);
     strads_lda_model_free(s->base);
+    lda_seeds_free(&s->seeds);
     lda_classifier_free(&s->classifier);
     strads_lda_labels_free(&s->labels);
     free(s->class_block);
@@ -315,8 +325,13 @@ static strads_err lda_begin(const void *config, const strads_data *data,
     strads_err err = lda_prior_new(&s->prior, options);
     if (!err && options->keep_assignments)
         err = open_aside(s);
+    lda_vocabulary vocabulary = {.words = shape->parameters,
+                                 .names = strads_data_col_names(data)};
+    for (uint32_t w = 0; w < shape->parameters; w++)
+        vocabulary.entries += strads_data_col_nnz(data, w);
     if (!err)
-        err = lda_base_read(options, shape->parameters, &s->prior, &s->base);
+        err =
+            lda_base_read(options, &vocabulary, &s->prior, &s->seeds, &s->base);
     if (!err)
         err = name_classes(s, options);
     if (!err)

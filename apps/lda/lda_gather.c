@@ -341,16 +341,23 @@ static void fill_counts(strads_lda_model *m, const lda_stream *sum)
             m->start[w + 1] = m->start[w];
 }
 
-/* Adds the counts of the model that the run started from. */
+/* Adds the counts of the model that the run started from, without those of
+ * seeds. */
 static strads_err keep_base(lda_state *s)
 {
     const strads_lda_model *m = s->base;
+    const strads_lda_seeds *seeds = &s->seeds.of;
+    uint32_t next = 0; /* seed, in the order of the counts */
     strads_err err = STRADS_OK;
 
     for (uint64_t w = 0; m && w < m->words && !err; w++) {
         for (uint64_t i = m->start[w]; i < m->start[w + 1] && !err; i++) {
-            const uint32_t count[] = {(uint32_t)w, m->topic[i], m->count[i]};
-            err = keep_stream(&s->counts, count, 3);
+            uint32_t count[] = {(uint32_t)w, m->topic[i], m->count[i]};
+            if (next < seeds->n && seeds->word[next] == w &&
+                seeds->topic[next] == m->topic[i])
+                count[2] -= s->seeds.count[next++];
+            if (count[2] > 0)
+                err = keep_stream(&s->counts, count, 3);
         }
     }
     return err;
@@ -368,6 +375,8 @@ static strads_err check_totals(const lda_state *s, const double *total,
         return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
     for (size_t i = 0; i < s->counts.n; i += 3)
         counted[s->counts.at[i + 1]] += s->counts.at[i + 2];
+    for (uint32_t i = 0; i < s->seeds.of.n; i++)
+        counted[s->seeds.of.topic[i]] += s->seeds.count[i];
     for (uint32_t k = 0; k < topics && !err; k++) {
         if ((double)counted[k] != ends * total[k])
             err = strads_fail(STRADS_EPROGRAM,
@@ -424,6 +433,9 @@ static strads_err make_model(lda_state *s, const strads_lda_options *options)
         if (s->classifier.classes)
             err = lda_model_classify(s->model, s->classifier.classes,
                                      s->labels.classes, s->classifier.mean);
+        for (uint32_t k = 0; !err && s->base && k < topics; k++)
+            if (s->base->topic_name && s->base->topic_name[k])
+                err = lda_model_name(s->model, k, s->base->topic_name[k]);
     }
     return err;
 }

@@ -25,7 +25,7 @@ double lda_log_gamma(double x)
 
 /* By recurrence up to 10, then the asymptotic series (Abramowitz and Stegun
  * 6.3.18), which is accurate to 1e-15 there. */
-static double lda_digamma(double x)
+double lda_digamma(double x)
 {
     double below = 0;
 
@@ -340,6 +340,12 @@ strads_err lda_evaluate(strads_task *task)
     lda_margin_count(l, &sums[LDA_LABELLED], &sums[LDA_RIGHT]);
     sums[LDA_LOG_WORDS] = l->log_words;
     sums[LDA_PSI_WORDS] = l->psi_words;
+    if (l->seeds.of.n > 0 && task->share->partition == 0) {
+        lda_rise_set(&l->beta, l->prior.beta);
+        lda_seeds_subtract(&l->seeds, &l->beta, l->site.topics,
+                           (double)words * l->prior.beta, &sums[LDA_PSI_WORDS],
+                           &sums[LDA_PSI_TOTALS]);
+    }
     l->log_words = l->psi_words = 0;
     return STRADS_OK;
 }

@@ -136,6 +136,19 @@ static int put_names(json_t *into, const char *key, const strads_names *names)
     return names ? bad | json_object_set_new(into, key, list) : 0;
 }
 
+/* null for a topic without a name. */
+static int put_topic_names(json_t *into, const strads_lda_model *m)
+{
+    json_t *list = json_array();
+    int bad = !list;
+
+    for (uint32_t k = 0; k < m->topics && !bad; k++)
+        bad |= json_array_append_new(list, m->topic_name[k]
+                                               ? json_string(m->topic_name[k])
+                                               : json_null());
+    return bad | json_object_set_new(into, "topic-names", list);
+}
+
 static int put_classes(json_t *into, const strads_lda_model *m)
 {
     json_t *all = json_object(), *labels = json_array(),
@@ -183,6 +196,8 @@ static json_t *describe_model(const strads_lda_model *m, json_t *options)
     bad |= put_numbers(all, m);
     if (m->classes)
         bad |= put_classes(all, m);
+    if (m->topic_name)
+        bad |= put_topic_names(all, m);
     bad |= put_names(all, "phrases", m->phrases);
     bad |= put_names(all, "vocabulary", m->names);
     if (!bad)
@@ -278,6 +293,25 @@ static strads_err read_phrases(const char *path, const json_t *list,
     return err;
 }
 
+static strads_err read_topic_names(const char *path, const json_t *list,
+                                   strads_lda_model *m)
+{
+    strads_err err = STRADS_OK;
+
+    if (list && json_array_size(list) != m->topics)
+        return fail_broken(path, "\"topic-names\" must have a name or null "
+                                 "for each topic");
+    for (uint32_t k = 0; list && k < m->topics && !err; k++) {
+        const json_t *name = json_array_get(list, k);
+        if (json_is_string(name))
+            err = lda_model_name(m, k, json_string_value(name));
+        else if (!json_is_null(name))
+            err = fail_broken(path,
+                              "\"topic-names\" has a name that is no string");
+    }
+    return err;
+}
+
 static strads_err read_arrays(const char *path, const json_t *alpha,
                               const json_t *total, strads_lda_model *m)
 {
@@ -301,7 +335,7 @@ static strads_err read_arrays(const char *path, const json_t *alpha,
 typedef struct head {
     json_int_t version, topics, words, documents, tokens, samples, seed;
     double beta, log_likelihood, hold_out; /* hold_out < 0: no network */
-    json_t *alpha, *total, *names, *phrases;
+    json_t *alpha, *total, *names, *phrases, *topic_names;
     json_t *labels, *weights; /* of a classifier, or NULL */
 } head;
 
@@ -317,16 +351,16 @@ static strads_err take_head(const char *path, json_t *all, head *h)
                                  "\"strads-lda-model\"");
     if (json_unpack_ex(
             all, &why, JSON_STRICT,
-            "{s:s,s:I,s:I,s:I,s:I,s:I,s?I,s:F,s?F,s:o,s:o,s:o,s?o,s?o,"
+            "{s:s,s:I,s:I,s:I,s:I,s:I,s?I,s:F,s?F,s:o,s:o,s:o,s?o,s?o,s?o,"
             "s?{s:F,s:I},s?{s:o,s:o}}",
             "format", &format, "version", &h->version, "topics", &h->topics,
             "words", &h->words, "documents", &h->documents, "tokens",
             &h->tokens, "samples", &h->samples, "beta", &h->beta,
             "log-likelihood", &h->log_likelihood, "options", &options, "alpha",
             &h->alpha, "topic-tokens", &h->total, "vocabulary", &h->names,
-            "phrases", &h->phrases, "network", "hold-out", &h->hold_out, "seed",
-            &h->seed, "classifier", "labels", &h->labels, "weights",
-            &h->weights) != 0)
+            "phrases", &h->phrases, "topic-names", &h->topic_names, "network",
+            "hold-out", &h->hold_out, "seed", &h->seed, "classifier", "labels",
+            &h->labels, "weights", &h->weights) != 0)
         return fail_broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
@@ -489,6 +523,8 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
     if (!err)
         err = read_phrases(path, h.phrases, m);
     if (!err)
+        err = read_topic_names(path, h.topic_names, m);
+    if (!err)
         err = read_classes(path, &h, m);
     json_decref(all);
     if (err) {
@@ -524,7 +560,21 @@ void strads_lda_model_free(strads_lda_model *m)
     strads_names_free(m->phrases);
     strads_names_free(m->labels);
     free(m->weight);
+    for (uint32_t k = 0; m->topic_name && k < m->topics; k++)
+        free(m->topic_name[k]);
+    free(m->topic_name);
     free(m);
+}
+
+strads_err lda_model_name(strads_lda_model *m, uint32_t k, const char *name)
+{
+    if (!m->topic_name)
+        m->topic_name = calloc(m->topics, sizeof *m->topic_name);
+    if (!m->topic_name)
+        return no_model_memory();
+    free(m->topic_name[k]);
+    m->topic_name[k] = strdup(name);
+    return m->topic_name[k] ? STRADS_OK : no_model_memory();
 }
 
 strads_err lda_model_classify(strads_lda_model *m, uint32_t classes,
@@ -576,6 +626,9 @@ strads_err strads_lda_model_from_result(const strads_result *result,
     memcpy(m->count, from->count, pairs * sizeof *m->count);
     if (from->classes)
         err = lda_model_classify(m, from->classes, from->labels, from->weight);
+    for (uint32_t k = 0; !err && from->topic_name && k < m->topics; k++)
+        if (from->topic_name[k])
+            err = lda_model_name(m, k, from->topic_name[k]);
     if (err) {
         strads_lda_model_free(m);
         return err;

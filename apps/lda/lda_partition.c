@@ -307,6 +307,7 @@ void lda_close(void *local)
     free(l->by_document_topic);
     free(l->document_start);
     strads_lda_model_free(l->base);
+    lda_seeds_free(&l->seeds);
     lda_margin_free(l->margin);
     free(l);
 }
@@ -410,6 +411,16 @@ void lda_use_prior(lda_local *l, uint64_t words)
         l->alpha[k] = (float)prior->alpha[k];
 }
 
+static lda_vocabulary count_vocabulary(const strads_share *share)
+{
+    lda_vocabulary v = {.words = share->by_col.lines,
+                        .names = share->col_names};
+
+    for (uint64_t w = 0; share->col_nnz && w < v.words; w++)
+        v.entries += share->col_nnz[w];
+    return v;
+}
+
 strads_err lda_open(const strads_task *task, void **local)
 {
     const strads_lda_options *options = task->config;
@@ -432,9 +443,10 @@ strads_err lda_open(const strads_task *task, void **local)
         err = lda_margin_open(l, task);
     if (!err)
         err = make_documents(l);
+    const lda_vocabulary vocabulary = count_vocabulary(task->share);
     if (!err)
-        err = lda_base_read(options, task->share->by_col.lines, &l->prior,
-                            &l->base);
+        err =
+            lda_base_read(options, &vocabulary, &l->prior, &l->seeds, &l->base);
     if (err) {
         lda_close(l);
         return err;

@@ -37,6 +37,7 @@ void lda_rise_set(lda_rise *rise, double a);
 double lda_rise_log(const lda_rise *rise, uint64_t n);
 double lda_rise_psi(const lda_rise *rise, uint64_t n);
 double lda_log_gamma(double x);
+double lda_digamma(double x);
 
 /* alpha and beta, and the end of the run, which is decided by the sums that the
  * priors are learned from. Equal on all partitions and the coordinator. */
@@ -105,6 +106,34 @@ strads_err lda_row_store(lda_row *row, const lda_words *words, int32_t *word,
 /* Sums log Gamma and digamma over a word's counts, by rise. */
 void lda_row_sum(const lda_row *row, uint32_t topics, const lda_rise *rise,
                  double *log_sum, double *psi_sum);
+
+/* ---- seeds: lda_seeds.c ------------------------------------------------- */
+
+/* Seeds, and their priors beside beta, which act as counts of tokens that are
+ * there before the first sweep and stay. */
+typedef struct lda_seeds {
+    strads_lda_seeds of;
+    uint32_t *count; /* [of.n] */
+    uint64_t *total; /* [topics] */
+} lda_seeds;
+
+/* The words of the whole data set. */
+typedef struct lda_vocabulary {
+    uint64_t words, entries;
+    const strads_names *names; /* NULL: words are numbers */
+} lda_vocabulary;
+
+/* Does nothing without options->seed_words. Adds the seeds' counts and names
+ * of topics to *base, the model that the run continues, or NULL, which becomes
+ * another one. Free *out also after an error. */
+strads_err lda_seeds_pin(const strads_lda_options *options,
+                         const lda_vocabulary *vocabulary, lda_seeds *out,
+                         strads_lda_model **base);
+void lda_seeds_free(lda_seeds *seeds);
+/* Removes the seeds' part from the sums that beta is learned from. */
+void lda_seeds_subtract(const lda_seeds *seeds, const lda_rise *beta,
+                        uint32_t topics, double beta_sum, double *psi_words,
+                        double *psi_totals);
 
 /* ---- labels: lda_margin.c ---------------------------------------------- */
 
@@ -179,8 +208,11 @@ typedef struct lda_local {
     uint16_t *by_document_topic;
     uint64_t *document_start;
     uint64_t turned, most_turned; /* documents sorted so far; tokens at once */
-    strads_lda_model *base; /* the model that the run started from, or NULL */
-    lda_margin *margin;     /* for documents with labels, or NULL */
+    /* the counts of the model that the run started from, and of seeds; or
+     * NULL */
+    strads_lda_model *base;
+    lda_seeds seeds;
+    lda_margin *margin; /* for documents with labels, or NULL */
     /* Tokens on disk, or NULL: then `document` and `topic` are those of the
      * block that was taken last. */
     lda_scratch *scratch;
@@ -301,8 +333,9 @@ typedef struct lda_state {
     FILE **assignments;         /* [partitions] N, words, topics; or NULL. N
                                  * may have the mark LDA_GOES_ON */
     strads_lda_model *model;
-    strads_lda_model *base; /* the model that the run started from, or NULL */
-    bool has_base;          /* its totals have been added to the shared ones */
+    strads_lda_model *base; /* as of lda_local */
+    lda_seeds seeds;
+    bool has_base; /* its totals have been added to the shared ones */
     double base_log, base_beta;
     lda_classifier classifier; /* after `classified` sweeps */
     strads_lda_labels labels;
@@ -318,10 +351,11 @@ typedef struct lda_state {
 strads_err lda_gathered(strads_commit *commit);
 /* ---- starting from a model: lda_rows.c ---------------------------------- */
 
-/* Does nothing without options->from. Reads that model, which must match data
- * of so many words, and takes its priors. */
-strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
-                         lda_prior *prior, strads_lda_model **out);
+/* Reads the model options->from, which must match data of these words, and
+ * takes its priors; adds the seeds. *out stays NULL if there are neither. */
+strads_err lda_base_read(const strads_lda_options *options,
+                         const lda_vocabulary *vocabulary, lda_prior *prior,
+                         lda_seeds *seeds, strads_lda_model **out);
 /* An aggregate that adds the model's totals. */
 strads_err lda_base_total(strads_commit *commit);
 /* Its words' part of a report's sum, with the current priors. */
@@ -330,6 +364,8 @@ double lda_base_log(lda_state *state);
 /* A model of these sizes; the caller fills in all counts. */
 strads_err lda_model_new(uint32_t topics, uint64_t words, uint64_t pairs,
                          strads_lda_model **out);
+/* Gives topic k a copy of this name. */
+strads_err lda_model_name(strads_lda_model *m, uint32_t k, const char *name);
 /* Replaces counts that are sums over samples by whole numbers of tokens; a word
  * keeps its tokens. */
 void lda_model_round(strads_lda_model *m);

@@ -324,16 +324,17 @@ static strads_err check_base(const strads_lda_model *m,
     return STRADS_OK;
 }
 
-strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
-                         lda_prior *prior, strads_lda_model **out)
+strads_err lda_base_read(const strads_lda_options *options,
+                         const lda_vocabulary *vocabulary, lda_prior *prior,
+                         lda_seeds *seeds, strads_lda_model **out)
 {
     strads_lda_model *m = NULL;
 
     if (!options->from)
-        return STRADS_OK;
+        return lda_seeds_pin(options, vocabulary, seeds, out);
     strads_err err = strads_lda_model_read(options->from, &m);
     if (!err)
-        err = check_base(m, options, words);
+        err = check_base(m, options, vocabulary->words);
     if (err) {
         strads_lda_model_free(m);
         return err;
@@ -346,7 +347,7 @@ strads_err lda_base_read(const strads_lda_options *options, uint64_t words,
         prior->alpha_sum += m->alpha[k];
     }
     *out = m;
-    return STRADS_OK;
+    return lda_seeds_pin(options, vocabulary, seeds, out);
 }
 
 /* Fills a word's counts into its row, through a full row. */

@@ -71,6 +71,14 @@ typedef struct strads_lda_options {
      * blocks. Each process uses its own folder of this name. STRADS_EINVAL:
      * with keep_assignments. STRADS_EIO: too little room. NULL: in memory. */
     const char *scratch;
+    /* A file of seeds, words that topics are expected to have: see
+     * strads_lda_seeds_read. Word w of line k has a prior of beta + m in topic
+     * k, where the m of a topic's words are equal and sum up to seed_weight x
+     * entries / K; m is a whole number of at least 1. Entries are the pairs of
+     * document and word, and the tokens of `from`. NULL: none. Every partition
+     * reads the file. Errors as strads_lda_seeds_read. */
+    const char *seed_words;
+    double seed_weight; /* > 0, at most 1000; default 0.1 */
 } strads_lda_options;
 
 /* With labels and in a network, the defaults of alpha, beta and sweeps are 0.1,
@@ -116,6 +124,8 @@ typedef struct strads_lda_model {
     uint32_t samples;      /* sweeps that count and total are sums of; 0: 1 */
     strads_names *phrases; /* pairs of words that were one word of the text
                               (strads_data_options); or NULL */
+    /* [K] names of topics, each one or NULL; NULL: no topic has a name. */
+    char **topic_name;
 } strads_lda_model;
 
 /* The prior of a word in units of the model's counts: phi_kw is (count + this)
@@ -130,6 +140,34 @@ static inline double strads_lda_mass(const strads_lda_model *m)
 {
     return (double)m->tokens * (m->samples ? m->samples : 1);
 }
+
+/* ---- seeds of topics ---------------------------------------------------- */
+
+/* Words that topics are expected to have: a larger prior of the word in its
+ * topic (an asymmetric prior of phi: Lu, Ott, Cardie and Tsou, ICDM Workshops
+ * 2011; seeds of topics: Jagarlamudi, Daume and Udupa, EACL 2012). The counts
+ * of a model are those of its tokens, without the prior. */
+typedef struct strads_lda_seeds {
+    uint32_t topics;        /* lines of the file: topics 0 .. topics - 1 */
+    char **name;            /* [topics] NULL: a line without a name */
+    uint32_t n;             /* seeds */
+    uint32_t *topic, *word; /* [n] ascending by word, then by topic */
+    strads_names *unknown;  /* words that are not in the vocabulary */
+    uint64_t *line;         /* [count of unknown] their first lines, from 1 */
+} strads_lda_seeds;
+
+/* Reads seeds: one line for each topic, `NAME: WORD WORD ...` or words alone,
+ * separated by blanks, tabs or commas. A word is a name of `vocabulary`, which
+ * has at most `words` names, or, if that is NULL, a number below `words`. A
+ * word may be a seed of several topics. Free *out after an error as well.
+ * STRADS_EIO. STRADS_EFORMAT: a line without words, more than `topics` lines, a
+ * name that is not UTF-8 or occurs twice, or no word that is known; the
+ * sentence gives the line. STRADS_ENOMEM. Any thread. Blocks. */
+STRADS_API strads_err strads_lda_seeds_read(const char *path,
+                                            const strads_names *vocabulary,
+                                            uint64_t words, uint32_t topics,
+                                            strads_lda_seeds *out);
+STRADS_API void strads_lda_seeds_free(strads_lda_seeds *seeds);
 
 /* ---- labels of documents ------------------------------------------------ */
 
@@ -154,9 +192,9 @@ STRADS_API strads_err strads_lda_labels_read(const char *path,
                                              strads_lda_labels *out);
 STRADS_API void strads_lda_labels_free(strads_lda_labels *labels);
 
-/* Copies the model from the result of a run, without names. The caller frees
- * *out by strads_lda_model_free. STRADS_ESTATE: a bound ended the run before
- * its first sweep. STRADS_ENOMEM. Any thread. */
+/* Copies the model from the result of a run, without names of words. The
+ * caller frees *out by strads_lda_model_free. STRADS_ESTATE: a bound ended the
+ * run before its first sweep. STRADS_ENOMEM. Any thread. */
 STRADS_API strads_err strads_lda_model_from_result(const strads_result *result,
                                                    strads_lda_model **out);
 /* How a run ended. */
