@@ -403,6 +403,8 @@ typedef struct strads_lda_options {
     const char *fit_alpha;
     bool fit_beta;
     uint32_t burn_in, samples;
+    const char *seed_words;
+    double seed_weight;
     ...;
 } strads_lda_options;
 typedef struct strads_lda_model {
@@ -416,6 +418,7 @@ typedef struct strads_lda_model {
     strads_names *names;
     uint32_t samples;
     strads_names *phrases;
+    char **topic_name;
     ...;
 } strads_lda_model;
 typedef struct strads_lda_ending {

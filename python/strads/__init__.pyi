@@ -3,7 +3,7 @@
 The names are loaded when they are first used, which a checker cannot follow.
 mypy.stubtest compares this file with the code (tests/check_python.sh).
 """
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, TypeVar
 
@@ -359,6 +359,7 @@ class LatentDirichletAllocation(_Estimator):
     n_documents_: int
     n_tokens_: int
     vocabulary_: list[str] | None
+    topic_names_: list[str | None] | None
     @property
     def topics_(self) -> Any: ...
     def __init__(self, n_components: int = 10, *,
@@ -366,6 +367,8 @@ class LatentDirichletAllocation(_Estimator):
                  topic_word_prior: float | None = None,
                  max_iter: int | None = None, fit_prior: str | None = None,
                  samples: int = 10,
+                 seed_words: Mapping[str, Any] | Sequence[Any] | None = None,
+                 seed_weight: float = 0.1,
                  stop_words: str | Iterable[str] | None = "auto",
                  partitions: int | None = None,
                  transform_sweeps: int = 20, random_state: _Seed = None,

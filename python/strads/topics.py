@@ -64,6 +64,33 @@ def _read_texts(texts, stop_words, words=None):
                              shape=(len(texts), len(found))), found
 
 
+def _seed_lines(seeds):
+    """Seeds of topics as a list of (name or None, words)."""
+    lines = list(seeds.items()) if hasattr(seeds, "items") else \
+        [(None, words) for words in seeds]
+    return [(name, words.split() if isinstance(words, str) else list(words))
+            for name, words in lines]
+
+
+def _check_seeds(name, value):
+    """The rule for seed_words."""
+    if value is None:
+        return
+    wanted = "a dict from names to lists of words, a list of such lists, or None"
+    if not isinstance(value, (dict, list, tuple)) or len(value) == 0:
+        params.refuse(name, value, wanted)
+    try:
+        lines = _seed_lines(value)
+    except TypeError:
+        params.refuse(name, value, wanted)
+    for topic, words in lines:
+        if not words or (topic is not None and (
+                not isinstance(topic, str) or not topic.strip() or
+                any(c in topic for c in ":\r\n\0"))):
+            params.refuse(name, value, wanted + "; a topic has one word or "
+                          "more, and its name is a str without a colon")
+
+
 class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation.
 
@@ -82,6 +109,11 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts;
         None: "asymmetric" without doc_topic_prior, otherwise "no"
     samples : int, sweeps at the end whose counts are averaged
+    seed_words : words that topics are expected to have: a dict from names of
+        the first topics to lists of words, or a list of lists; words are those
+        of `vocabulary_` or, without names, numbers of columns; or None
+    seed_weight : float, the prior of a topic's seeds, in tokens of an average
+        topic (docs/lda.md)
     stop_words : of texts: "auto", a language such as "en", a list, or None
     partitions : int or None (one a thread); the draws depend on it
     transform_sweeps : int, sweeps over a new document, of which the first half
@@ -95,6 +127,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     vocabulary_ : the words, if X has names of them; otherwise None
     topics_ : the ten first words of each topic [topics, 10], a data frame if
         pandas is there
+    topic_names_ : [topics] the names of seed_words, None for other topics; or
+        None
     alpha_, beta_ : the priors, [topics] and one number
     n_iter_ : sweeps
     log_likelihood_ : log p(words, topics) at the end
@@ -108,6 +142,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         "max_iter": params.number(least=1, below=2**32, whole=True, none=True),
         "fit_prior": params.one_of("no", "symmetric", "asymmetric", none=True),
         "samples": params.number(least=1, most=1000, whole=True),
+        "seed_words": _check_seeds,
+        "seed_weight": params.number(above=0, most=1000),
         "stop_words": params.words("auto", "de", "en", "es", "fr", "it", "nl",
                                    "pt", "ru"),
         "partitions": params.number(least=1, below=2**32, whole=True,
@@ -116,14 +152,16 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
 
     def __init__(self, n_components=10, *, doc_topic_prior=None,
                  topic_word_prior=None, max_iter=None, fit_prior=None,
-                 samples=10, stop_words="auto", partitions=None, transform_sweeps=20,
-                 random_state=None, n_jobs=None, verbose=0, callbacks=None):
+                 samples=10, seed_words=None, seed_weight=0.1, stop_words="auto",
+                 partitions=None, transform_sweeps=20, random_state=None, n_jobs=None, verbose=0, callbacks=None):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.max_iter = max_iter
         self.fit_prior = fit_prior
         self.samples = samples
+        self.seed_words = seed_words
+        self.seed_weight = seed_weight
         self.stop_words = stop_words
         self.partitions = partitions
         self.transform_sweeps = transform_sweeps
@@ -170,6 +208,27 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             self.vocabulary_ = words
         return counts
 
+    def _write_seeds(self, words, file):
+        """Writes a line for each topic, words as numbers of columns; warns of
+        unknown words, which become a number that no column has."""
+        if len(self.seed_words) > self.n_components:
+            raise ValueError(f"seed_words has {len(self.seed_words)} topics; "
+                             f"expected at most {self.n_components}, as "
+                             "n_components")
+        numbers = range(words) if self.vocabulary_ is None else self.vocabulary_
+        column = {word: k for k, word in enumerate(numbers)}
+        unknown = {}
+        for name, seeds in _seed_lines(self.seed_words):
+            for seed in seeds:
+                if seed not in column:
+                    unknown[seed] = name
+            file.write(("" if name is None else name + ": ") + " ".join(
+                str(column.get(seed, words)) for seed in seeds) + "\n")
+        file.flush()
+        if unknown:
+            warnings.warn(f"seed_words: {', '.join(map(repr, unknown))} not "
+                          "among the words of X: left out", stacklevel=4)
+
     def fit(self, X, y=None):
         """Fits the model to X [documents, words], the counts of words."""
         X = self._counts(X, True)
@@ -186,12 +245,20 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         if self.fit_prior is not None:
             kept = ffi.new("char[]", self.fit_prior.encode())
             config.fit_alpha = kept
-        finished = engine.run(
-            program, config, X, None, name=type(self).__name__,
-            workers=engine.n_threads(self.n_jobs),
-            partitions=self.partitions or 0,
-            seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
-            verbose=self.verbose)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+            if self.seed_words is not None:
+                if engine.team():
+                    raise ValueError("seed_words is for one process")
+                self._write_seeds(X.shape[1], file)
+                path = ffi.new("char[]", file.name.encode())
+                config.seed_words = path
+                config.seed_weight = self.seed_weight
+            finished = engine.run(
+                program, config, X, None, name=type(self).__name__,
+                workers=engine.n_threads(self.n_jobs),
+                partitions=self.partitions or 0,
+                seed=engine.seed_of(self.random_state),
+                callbacks=self.callbacks, verbose=self.verbose)
         out = ffi.new("strads_lda_model **")
         try:
             engine.call(lib.strads_lda_model_from_result, finished.result, out)
@@ -217,6 +284,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.alpha_ = np.array([float(self.doc_topic_prior or 0.1)])
         self.beta_ = float(self.topic_word_prior or 0.01)
         self.n_samples_ = 1
+        self.topic_names_ = None
         self.n_documents_ = engine.agreed(sum, X.shape[0])
         self.n_tokens_ = int(each.sum())
         self.log_likelihood_ = np.nan
@@ -240,6 +308,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.n_samples_ = max(1, model.samples)
         self.log_likelihood_ = model.log_likelihood
         self.n_documents_, self.n_tokens_ = model.documents, model.tokens
+        self.topic_names_ = None if model.topic_name == ffi.NULL else [
+            None if name == ffi.NULL else ffi.string(name).decode()
+            for name in ffi.unpack(model.topic_name, model.topics)]
         counts = sparse.csr_matrix(
             (self.count_ / self.n_samples_, self.topic_.astype(np.int32),
              start.astype(np.int64)), shape=(words, model.topics))
@@ -267,6 +338,10 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             states.refuse(self, "n_samples_", "1 or more")
         states.real(self, "log_likelihood_", (), nan=True)
         states.real(self, "components_", (topics, words), above=0)
+        names = self.__dict__.setdefault("topic_names_", None)
+        if names is not None and (len(names) != topics or not all(
+                name is None or isinstance(name, str) for name in names)):
+            states.refuse(self, "topic_names_", "a str or None for each topic")
 
     def _model(self):
         """A strads_lda_model over this object's arrays, and the objects that
@@ -276,6 +351,10 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         np.add.at(total, self.topic_, self.count_)
         words = getattr(self, "vocabulary_", None)
         names = None if words is None else packs._names_of(words)
+        texts = None if self.topic_names_ is None else [
+            ffi.NULL if name is None else ffi.new("char[]", name.encode())
+            for name in self.topic_names_]
+        titles = ffi.NULL if texts is None else ffi.new("char *[]", texts)
         return ffi.new("strads_lda_model *", {
             "topics": len(self.alpha_), "words": len(self.start_) - 1,
             "documents": self.n_documents_, "tokens": self.n_tokens_,
@@ -286,7 +365,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             "topic": engine.pointer(self.topic_, "uint32_t *"),
             "count": engine.pointer(self.count_, "uint32_t *"),
             "names": ffi.NULL if names is None else names,
-            "samples": self.n_samples_}), (total, names)
+            "topic_name": titles,
+            "samples": self.n_samples_}), (total, names, texts, titles)
 
     def _draws(self):
         return ffi.new("strads_lda_draws *", {
@@ -376,8 +456,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             import pandas
         except ImportError:
             return words
-        return pandas.DataFrame(words, index=pandas.RangeIndex(
-            len(words), name="topic"))
+        names = getattr(self, "topic_names_", None) or [None] * len(words)
+        index = [k if name is None else name for k, name in enumerate(names)]
+        return pandas.DataFrame(words, index=pandas.Index(index, name="topic"))
 
     def save(self, path):
         """Writes the model in the command's format (strads lda ...)."""

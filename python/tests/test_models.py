@@ -370,6 +370,36 @@ def test_models_of_the_command_are_read_and_written(tmp_path):
         strads.read_model(data)
 
 
+def test_topics_have_the_words_of_their_seeds(tmp_path):
+    draws = np.random.default_rng(5)
+    themes = (["coal", "iron", "steel", "ore"], ["ship", "sail", "sea", "port"])
+    texts = [" ".join(draws.choice(themes[i % 2], 12)) for i in range(200)]
+    for order in 1, -1:
+        seeds = dict([("mines", ["coal", "pink"]), ("sea trade", "ship port")]
+                     [::order])
+        model = strads.LatentDirichletAllocation(
+            2, max_iter=20, seed_words=seeds, random_state=1)
+        with pytest.warns(UserWarning, match="'pink' not among"):
+            model.fit(texts)
+        assert model.topic_names_ == list(seeds)
+        for words, theme in zip(model.top_words(2), themes[::order]):
+            assert set(words) <= set(theme)
+    model.save(tmp_path / "t.json")
+    read = strads.read_model(tmp_path / "t.json")
+    assert read.topic_names_ == ["sea trade", "mines"]
+    X = np.zeros((40, 3))
+    X[::2, 0], X[1::2, 2] = 5, 5
+    by_number = strads.LatentDirichletAllocation(
+        2, max_iter=20, seed_words=[[2], [0]], random_state=1).fit(X)
+    assert by_number.top_words(1).ravel().tolist() == [2, 0]
+    assert by_number.topic_names_ is None
+    for bad in "coal", [[]], {"a:b": ["coal"]}, [3]:
+        with pytest.raises(ValueError, match="seed_words"):
+            strads.LatentDirichletAllocation(2, seed_words=bad).fit(X)
+    with pytest.raises(ValueError, match="3 topics; expected at most 2"):
+        strads.LatentDirichletAllocation(2, seed_words=[[0]] * 3).fit(X)
+
+
 def test_topics_of_texts_have_words(tmp_path):
     draws = np.random.default_rng(5)
     themes = (["coal", "iron", "steel", "ore"], ["ship", "sail", "sea", "port"])
