@@ -183,7 +183,7 @@ gives 0 $ends_flat --alpha 0.2 --beta 0.03 --sweeps 30 --model fixed.json --quie
 near "$(member fixed.json beta)" 0.03 1e-12 "a fixed beta"
 
 # docs/lda.md shows the topics that its commands print.
-shown() { grep -E '^ +[0-9]+ +[0-9]+[.][0-9] % [a-z]' "$1" | sed 's/^ *//'; }
+shown() { grep -E '^ +[0-9]+ +[0-9]+[.][0-9] % [a-z]+ ' "$1" | sed 's/^ *//'; }
 gives 0 lda train "$corpus" --topics 12 --partitions 2 --model topics.json --quiet
 gives 0 lda topics topics.json --vocab "$vocab" --words 8 --relevance 0.5
 shown out >printed
