@@ -46,6 +46,20 @@ for grid in "2 1" "2 2" "4 2"; do
     cmp -s here.bits there.bits || fail "$words: two processes and one differ"
 done
 
+# Adam: the same bits on threads, on two processes and when resumed.
+adam="--hidden 16 --epochs 3 --batch 64 --seed 3 --optimizer adam
+    --weight-decay 0.01 --partitions 2 --columns 2"
+gives 0 net train "$party" $adam --model adam.json
+says adam.json '"optimizer": "adam"' '"rate": 0.001'
+bits_of adam
+on_two 0 net train "$party" $adam --classes=-1,1 --model both.json
+gives 0 net train "$party" $adam --max-rounds 40 --checkpoint half
+gives 0 net train "$party" $adam --resume half --model rest.json
+for model in both rest; do
+    bits_of $model
+    cmp -s adam.bits $model.bits || fail "adam: other bits in $model.json"
+done
+
 # With 16 workers, a grid takes less time than rows or columns alone
 for columns in 1 4 16; do
     gives 0 simulate net "$party" --workers 16 --shards 16 --columns "$columns" \

@@ -230,6 +230,59 @@ Test(net, every_grid_gives_the_same_network_and_the_same_bits_again)
     cr_expect_lt(objective, .9, "nothing was learnt");
 }
 
+/* Two steps of Adam's algorithm 1 over all rows, from differences. */
+static void walk_by_adam(const sample *s, double rate, double decay, double *w)
+{
+    static double m[NUMBERS], v[NUMBERS], g[NUMBERS];
+    memset(m, 0, sizeof m);
+    memset(v, 0, sizeof v);
+    for (int t = 1; t <= 2; t++) {
+        for (uint32_t k = 0; k < NUMBERS; k++) {
+            const double h = 1e-5, at = w[k];
+            w[k] = at + h;
+            const double up = loss(s, w, true, NULL);
+            w[k] = at - h;
+            g[k] = (up - loss(s, w, true, NULL)) / (2 * h);
+            w[k] = at;
+        }
+        for (uint32_t k = 0; k < NUMBERS; k++) {
+            m[k] = .9 * m[k] + .1 * g[k];
+            v[k] = .999 * v[k] + .001 * g[k] * g[k];
+            w[k] -= rate * decay * w[k] +
+                    rate * (m[k] / (1 - pow(.9, t))) /
+                        (sqrt(v[k] / (1 - pow(.999, t))) + 1e-8);
+        }
+    }
+}
+
+Test(net, adam_takes_the_steps_of_its_paper)
+{
+    static const uint32_t columns[] = {1, 3};
+    static sample s;
+    double start[NUMBERS], after[NUMBERS], want[NUMBERS];
+    for (int dense = 0; dense < 2; dense++) {
+        make_sample(&s, dense ? .9 : .15);
+        start_at(start);
+        memcpy(want, start, sizeof want);
+        walk_by_adam(&s, .01, .5, want);
+        for (int c = 0; c < 2; c++) {
+            const strads_net_options o = {.hidden = "6,4",
+                                          .activation = "tanh",
+                                          .epochs = 2,
+                                          .batch = ROWS,
+                                          .rate = .01,
+                                          .columns = columns[c],
+                                          .optimizer = "adam",
+                                          .weight_decay = .5};
+            strads_result *r = train(&s, &o, columns[c], STRADS_F64, start);
+            model_of(r, after);
+            strads_result_free(r);
+            for (uint32_t k = 0; k < NUMBERS; k++)
+                cr_expect_float_eq(after[k], want[k], 1e-5, "number %u", k);
+        }
+    }
+}
+
 Test(net, narrow_numbers_come_near_the_wide_ones)
 {
     static sample s;
@@ -310,5 +363,11 @@ Test(net, wrong_options_are_refused)
     expect_refusal(&(strads_net_options){.activation = "step"}, 1,
                    "--activation step");
     expect_refusal(&(strads_net_options){.columns = 2}, 3, "--columns 2");
+    expect_refusal(&(strads_net_options){.optimizer = "adam"}, 3,
+                   "give --columns 3, or --partitions 1");
+    expect_refusal(&(strads_net_options){.optimizer = "lion"}, 1,
+                   "expected sgd or adam");
+    expect_refusal(&(strads_net_options){.weight_decay = 1}, 1,
+                   "add --optimizer adam");
     expect_refusal(&(strads_net_options){.classes = "-2,5"}, 1, "7.5");
 }

@@ -91,7 +91,8 @@ typedef struct net_worker {
 
     void *dense;         /* [rows x columns] or NULL */
     void *gather;        /* [batch_max x columns], with `dense` */
-    void *w, *grad;      /* [(columns + upper) x width] */
+    void *w, *grad;      /* [(columns + upper) x width]; with Adam, m and v
+                          * of as many numbers follow w */
     void *z, *scratch;   /* [batch_max x width], for each hidden layer */
     void *p;             /* [batch_max x classes] */
     void *delta, *spare; /* [batch_max x width] */
@@ -184,6 +185,7 @@ static strads_err allocate_worker(net_worker *w)
     const uint64_t slots = w->batch_max + w->flags;
     const double cells = (double)w->rows * (double)w->columns;
     const bool dense = (double)w->x->nnz >= DENSE_SHARE * cells;
+    const uint64_t weights = (net_uses_adam(&w->options) ? 3 : 1) * parameters;
     struct {
         void *out;
         uint64_t n, size;
@@ -197,7 +199,7 @@ static strads_err allocate_worker(net_worker *w)
         {&w->place, parameters, sizeof *w->place},
         {&w->dense, dense ? w->rows * w->columns : 0, size},
         {&w->gather, dense ? w->batch_max * w->columns : 0, size},
-        {&w->w, parameters * ld, size},
+        {&w->w, weights * ld, size},
         {&w->grad, parameters * ld, size},
         {&w->z, w->batch_max * ld, size},
         {&w->scratch, ld * w->batch_max * (s->layers - 1), size},
@@ -625,6 +627,26 @@ static void count_correct(net_worker *w, uint32_t n)
     w->seen += n;
 }
 
+/* A step of Adam, where the partition owns its weights. */
+static void apply_adam(net_worker *w, uint32_t n, uint32_t all, uint64_t batch,
+                       double rate)
+{
+    const net_arithmetic *f = w->arithmetic;
+    const net_sizes *s = &w->sizes;
+    const uint64_t numbers = (w->columns + net_upper(s)) * s->width;
+    const double t = (double)batch + 1;
+    const net_adam_step step = {.rate = rate,
+                                .decay = 1 - rate * w->options.weight_decay,
+                                .first = 1 / (1 - pow(.9, t)),
+                                .second = 1 / (1 - pow(.999, t))};
+    f->backward(s, numbers_of(w, w->w, w->columns), n, w->label, w->scratch,
+                w->p, 1. / all, numbers_of(w, w->grad, w->columns), w->delta,
+                w->spare);
+    f->input_step(s, w->x, w->dense, w->columns, n, w->row, w->gather, w->delta,
+                  1. / all, w->grad);
+    f->adam(numbers, &step, w->grad, number_at(w, w->w, numbers), w->w);
+}
+
 /* Adds `by` times the gradient of the batch's mean loss to the parameters. */
 static strads_err apply_gradient(net_worker *w, uint32_t n, double by)
 {
@@ -681,6 +703,10 @@ static strads_err process_batch(net_worker *w, uint64_t step, uint64_t batch,
     f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->scratch,
                w->p);
     count_correct(w, n);
+    if (rate > 0 && net_uses_adam(&w->options)) {
+        apply_adam(w, n, all, step, rate);
+        return STRADS_OK;
+    }
     return rate > 0 ? apply_gradient(w, n, -rate / all) : STRADS_OK;
 }
 
@@ -757,13 +783,14 @@ static strads_err publish_result(net_worker *w, uint64_t epoch)
 
 /* ---- checkpoints --------------------------------------------------------- */
 
-/* Bytes of packed weights. R = 1: all weights. Otherwise: the parameters that
- * the current batch has read, because the table may change. */
+/* Bytes of packed weights. R = 1: all weights, with m and v. Otherwise: the
+ * parameters that the current batch has read, because the table may change. */
 static uint64_t own_weights(const net_worker *w)
 {
     const uint64_t read = w->sums ? w->n_id : 0;
-    return (w->groups > 1 ? read : w->columns + net_upper(&w->sizes)) *
-           w->sizes.width * w->arithmetic->bytes;
+    const uint64_t own = (w->columns + net_upper(&w->sizes)) *
+                         (net_uses_adam(&w->options) ? 3 : 1);
+    return (w->groups > 1 ? read : own) * w->sizes.width * w->arithmetic->bytes;
 }
 
 static uint64_t own_sums(const net_worker *w)
@@ -909,7 +936,7 @@ static uint64_t net_estimate_memory(const strads_net_options *o,
         const uint64_t cols = share->cols.end - share->cols.begin;
         const uint64_t batch = o->batch && o->batch < rows ? o->batch : rows;
         const double full = (double)rows * (double)cols;
-        bytes += 5 * (cols + net_upper(sizes)) * row +
+        bytes += (net_uses_adam(o) ? 7 : 5) * (cols + net_upper(sizes)) * row +
                  (sizes->layers + 4) * batch * row + 8 * shape->rows;
         if ((double)share->by_row.nnz >= DENSE_SHARE * full)
             bytes += sizeof(double) * cols * (rows + batch);
@@ -935,6 +962,13 @@ static strads_err net_shape(const void *config, const strads_data *data,
                            "%u partitions for --columns %u: expected a "
                            "multiple of it",
                            shape->partitions, o.columns);
+    if (net_uses_adam(&o) && shape->partitions != o.columns)
+        return strads_fail(STRADS_EINVAL,
+                           "--optimizer adam needs one range of rows, and "
+                           "there are %u partitions in %u ranges of columns: "
+                           "give --columns %u, or --partitions %u",
+                           shape->partitions, o.columns, shape->partitions,
+                           o.columns);
     shape->parameters = sizes.rows;
     shape->width = sizes.width;
     shape->run_bytes += net_estimate_memory(&o, &sizes, data, shape);

@@ -1,6 +1,6 @@
 /* A network's arithmetic (net_parts.h), compiled for f64 and f32. NET_REAL is
- * the number type, NET_PRODUCT the matrix product, NET_NAME the table of
- * functions. */
+ * the number type, NET_PRODUCT the matrix product, NET_ROOT the square root,
+ * NET_NAME the table of functions. */
 #include <math.h>
 #include <string.h>
 
@@ -173,8 +173,27 @@ static void backward(const net_sizes *s, const void *weights, uint32_t n,
         add_row(s->size[1], (NET_REAL)by, delta + i * ld, grad + bias_at(s, 0));
 }
 
+static void adam(uint64_t n, const net_adam_step *step, void *gradient,
+                 void *moments, void *weights)
+{
+    NET_REAL *g = gradient, *m = moments, *v = m + n, *w = weights;
+    const NET_REAL rate = (NET_REAL)step->rate, keep = (NET_REAL)step->decay;
+    const NET_REAL first = (NET_REAL)step->first;
+    const NET_REAL second = (NET_REAL)step->second;
+    const NET_REAL b1 = (NET_REAL).9, b2 = (NET_REAL).999;
+    const NET_REAL least = (NET_REAL)1e-8;
+    for (uint64_t k = 0; k < n; k++) {
+        m[k] = b1 * m[k] + (1 - b1) * g[k];
+        v[k] = b2 * v[k] + (1 - b2) * g[k] * g[k];
+        w[k] = keep * w[k] -
+               rate * first * m[k] / (NET_ROOT(second * v[k]) + least);
+        g[k] = 0;
+    }
+}
+
 const net_arithmetic NET_NAME = {.bytes = sizeof(NET_REAL),
                                  .input = input,
                                  .input_step = input_step,
                                  .forward = forward,
-                                 .backward = backward};
+                                 .backward = backward,
+                                 .adam = adam};

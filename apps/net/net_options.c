@@ -14,9 +14,9 @@
 
 const strads_net_options net_defaults = {.hidden = "128",
                                          .activation = "relu",
+                                         .optimizer = "sgd",
                                          .epochs = 10,
                                          .batch = 128,
-                                         .rate = 0.1,
                                          .columns = 1};
 
 const strads_option net_option_table[] = {
@@ -31,7 +31,14 @@ const strads_option net_option_table[] = {
                   "rows of a mini-batch, of all partitions (default: 128)",
                   .min = 1, .max = 1 << 20),
     STRADS_OPTION(F64, strads_net_options, rate, "rate", "R",
-                  "the step of the first epoch (default: 0.1)", .min = DBL_MIN,
+                  "the step of the first epoch (0: 0.1, of adam 0.001)",
+                  .max = DBL_MAX),
+    STRADS_OPTION(STRING, strads_net_options, optimizer, "optimizer", "NAME",
+                  "sgd or adam; adam: with --columns = partitions (default: "
+                  "sgd)",
+                  .choices = "sgd|adam"),
+    STRADS_OPTION(F64, strads_net_options, weight_decay, "weight-decay", "D",
+                  "adam: each batch shrinks weights by rate D (default: 0)",
                   .max = DBL_MAX),
     STRADS_OPTION(F64, strads_net_options, decay, "decay", "D",
                   "epoch e, from 0 on, has rate / (1 + D e) (default: 0)",
@@ -42,6 +49,11 @@ const strads_option net_option_table[] = {
     LINEAR_OPTION_CLASSES(strads_net_options),
     {.name = NULL}};
 
+bool net_uses_adam(const strads_net_options *options)
+{
+    return strcmp(options->optimizer, "adam") == 0;
+}
+
 strads_err net_options_take(const strads_net_options *given,
                             strads_net_options *out)
 {
@@ -51,6 +63,10 @@ strads_err net_options_take(const strads_net_options *given,
         err = linear_check_number("decay", out->decay, DBL_MAX);
     if (!out->hidden)
         out->hidden = net_defaults.hidden;
+    if (!err)
+        err = linear_check_number("weight-decay", out->weight_decay, DBL_MAX);
+    if (!out->optimizer)
+        out->optimizer = net_defaults.optimizer;
     if (!out->activation)
         out->activation = net_defaults.activation;
     if (out->epochs == 0)
@@ -58,7 +74,7 @@ strads_err net_options_take(const strads_net_options *given,
     if (out->batch == 0)
         out->batch = net_defaults.batch;
     if (out->rate == 0)
-        out->rate = net_defaults.rate;
+        out->rate = net_uses_adam(out) ? 0.001 : 0.1;
     if (out->columns == 0)
         out->columns = net_defaults.columns;
     if (!err && strcmp(out->activation, "relu") != 0 &&
@@ -66,6 +82,13 @@ strads_err net_options_take(const strads_net_options *given,
         err =
             strads_fail(STRADS_EINVAL, "--activation %s: expected relu or tanh",
                         out->activation);
+    if (!err && !net_uses_adam(out) && strcmp(out->optimizer, "sgd") != 0)
+        err = strads_fail(STRADS_EINVAL, "--optimizer %s: expected sgd or adam",
+                          out->optimizer);
+    if (!err && out->weight_decay > 0 && !net_uses_adam(out))
+        err = strads_fail(STRADS_EINVAL,
+                          "--weight-decay %g is of Adam: add --optimizer adam",
+                          out->weight_decay);
     return err;
 }
 

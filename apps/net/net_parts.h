@@ -37,6 +37,8 @@ static inline uint64_t net_upper(const net_sizes *s)
 /* net_options.c */
 extern const strads_option net_option_table[];
 extern const strads_net_options net_defaults;
+/* Of options with defaults filled in. */
+bool net_uses_adam(const strads_net_options *options);
 /* Copies options and fills in defaults. STRADS_EINVAL. */
 strads_err net_options_take(const strads_net_options *given,
                             strads_net_options *out);
@@ -48,6 +50,12 @@ strads_err net_sizes_make(const strads_net_options *options, uint64_t columns,
  * type, on contiguous rows of a batch. `w` has the upper parameters, from row
  * first[1] - 1 on, laid out as in the table. Strides are sizes.width unless
  * noted. */
+/* A step of Adam: decay is 1 - rate x weight decay; first and second are the
+ * corrections 1 / (1 - .9^t) and 1 / (1 - .999^t). */
+typedef struct net_adam_step {
+    double rate, decay, first, second;
+} net_adam_step;
+
 typedef struct net_arithmetic {
     size_t bytes; /* bytes of a number */
     /* z[n x width] = X W for the lines row[0 .. n - 1] of x or, if `dense` is
@@ -71,6 +79,10 @@ typedef struct net_arithmetic {
     void (*backward)(const net_sizes *s, const void *w, uint32_t n,
                      const uint32_t *class, void *scratch, void *probability,
                      double by, void *grad, void *delta, void *spare);
+    /* A step of Adam for n numbers w; `moments` has their m, then their v.
+     * Zeroes the gradient. */
+    void (*adam)(uint64_t n, const net_adam_step *step, void *grad,
+                 void *moments, void *w);
 } net_arithmetic;
 
 extern const net_arithmetic net_f64, net_f32;

@@ -5,7 +5,15 @@
  * Training minimises the mean of -log p(y_i) over the rows by mini-batches of B
  * rows: theta <- theta - rate/B gradient. By back-propagation (Rumelhart,
  * Hinton and Williams, Nature 1986) delta_L = p - y, delta_l = W_l+1'delta_l+1
- * s'(z_l), and the gradient of W_l is delta_l a_l-1'.
+ * s'(z_l), and the gradient of W_l is delta_l a_l-1'. Or by Adam (Kingma and
+ * Ba, ICLR 2015, algorithm 1): from the gradient g of batch t,
+ *
+ *     m <- .9 m + .1 g,   v <- .999 v + .001 g^2
+ *     theta <- (1 - rate decay) theta
+ *              - rate m / (1 - .9^t) / (sqrt(v / (1 - .999^t)) + 1e-8)
+ *
+ * where decay is the weight decay, apart from the gradient (Loshchilov and
+ * Hutter, ICLR 2019).
  *
  * The first layer is wide: it has a row of weights for each column of the data.
  * A grid cuts the data into R row ranges and C column ranges, and partition (r,
@@ -31,11 +39,15 @@ typedef struct strads_net_options {
     const char *activation; /* "relu" or "tanh"; NULL: relu */
     uint32_t epochs;        /* passes over the data; 0: 10 */
     uint32_t batch;      /* rows of a mini-batch over all partitions; 0: 128 */
-    double rate;         /* the step; 0: 0.1 */
+    double rate;         /* the step; 0: 0.1, with Adam 0.001 */
     double decay;        /* epoch e, from 0, uses rate / (1 + decay e) */
     uint32_t columns;    /* C, column ranges; 0: 1 */
     const char *classes; /* labels or their names, in order; NULL: those of
                                the data, ascending */
+    const char *optimizer; /* "sgd" or "adam"; NULL: sgd. Adam needs one range
+                              of rows, because m and v stay in the partition
+                              of their weights: columns = the partitions */
+    double weight_decay;   /* of Adam, >= 0 */
 } strads_net_options;
 
 /* The program: name "net", split by a grid, compressed rows. Table 0 holds the
