@@ -158,7 +158,43 @@ gives 0 glm evaluate efron.json times.svm --format json
 says out concordance
 gives 0 glm predict cox.json times.svm
 awk '$1 <= 0 { exit 1 }' out || fail "a risk that is not above 0"
-refuses 2 'no cross-validation' glm cv times.svm --loss cox --folds 3 --quiet
+# its basehaz(centered = FALSE) is the model's baseline
+gives 0 glm predict cox.json times.svm --write survival --times 4,9 --format csv
+says out survival_4,survival_9
+near "$(awk -F, 'NR == 2 { print $1 }' out)" \
+    "$(awk 'BEGIN { z = 0.4716447135 * 0.5 + 0.4340067739
+        print exp(-0.3727962696164 * exp(z)) }')" 1e-6 "survival"
+# with strata: coxph(Surv(t, d) ~ x1 + x2 + strata(s))
+printf '0\n0\n0\n0\n3\n3\n3\n3\n' >strata
+trains strata times.svm --loss cox-efron --penalty none --tolerance 1e-10 \
+    --strata strata
+gives 0 glm show strata.json --format csv
+near "$(coefficient 1)" -0.2829592808 1e-6 "the first coefficient with strata"
+near "$(coefficient 2)" 0.3835066129 1e-6 "and second"
+gives 0 glm predict strata.json times.svm --write survival --times 7 \
+    --strata strata
+near "$(sed -n 5p out)" "$(awk 'BEGIN {
+    z = 0.2829592808 * 0.7 + 0.3835066129 * 0.3
+    print exp(-0.5793111205 * exp(z)) }')" 1e-6 "of stratum 3"
+sed 's/3/5/' strata >other
+refuses 2 'row 5 is of stratum 5, which has no events' glm predict strata.json \
+    times.svm --write survival --times 7 --strata other
+sed '2s/.*/x/' strata >bad
+refuses 2 'bad:2: ' glm train times.svm --loss cox --strata bad --quiet
+sed '2s/.*/0.5/' strata >bad
+refuses 2 'bad:2: the stratum is 0.5; expected a whole number' glm train \
+    times.svm --loss cox --strata bad --quiet
+refuses 2 'the loss squared has none' glm train times.svm --strata strata -q
+refuses 2 '"2,x"; expected the times' glm predict cox.json times.svm \
+    --write survival --times 2,x
+refuses 2 'not one of times' glm predict lasso.json "$year_test" \
+    --write survival --times 2
+# and its cross-validation is cv.glmnet's: differences of partial likelihoods
+printf '1\n2\n3\n4\n1\n2\n3\n4\n' >folds
+gives 0 glm cv times.svm --loss cox --fold-file folds --lambdas 0.1,0.02 \
+    --tolerance 1e-10 --quiet --output g.csv
+near "$(sed -n 2p g.csv | cut -d, -f3)" 2.75175558030 1e-5 "cv.glmnet's cvm"
+near "$(sed -n 3p g.csv | cut -d, -f3)" 5.41555597243 1e-5 "cv.glmnet's cvm"
 sed 's/^[0-9]/-&/' times.svm >censored.svm
 refuses 2 'no row has an event' glm train censored.svm --loss cox --quiet
 

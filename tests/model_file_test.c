@@ -126,6 +126,27 @@ Test(model, several_numbers_a_parameter_and_none_at_all_read_back)
     strads_model_free(in);
 }
 
+Test(model, a_baseline_hazard_reads_back)
+{
+    static const uint32_t stratum[] = {0, 3, 3};
+    static const double time[] = {4, 0, .1}, hazard[] = {1. / 3, .5, .5};
+    double falls[] = {1, 2, 1};
+    strads_model out = sample();
+    strads_model *in = NULL;
+    out.baseline = (strads_baseline){3, stratum, time, hazard};
+    expect_ok(strads_model_write(&out, path));
+    expect_ok(strads_model_read(path, "lasso", &in));
+    cr_assert_eq(in->baseline.n, 3);
+    cr_assert_arr_eq(in->baseline.stratum, stratum, sizeof stratum);
+    cr_assert_arr_eq(in->baseline.time, time, sizeof time);
+    cr_assert_arr_eq(in->baseline.hazard, hazard, sizeof hazard);
+    strads_model_free(in);
+
+    out.baseline.hazard = falls;
+    cr_assert_eq(strads_model_write(&out, path), STRADS_EINVAL);
+    cr_assert(strstr(strads_error_text(), "step 3 of the model's baseline"));
+}
+
 Test(model, a_refused_model_leaves_the_old_file_as_it_was)
 {
     static const uint32_t twice[] = {2, 2, 3};
@@ -231,6 +252,10 @@ static const bad_model bad_models[] = {
     {HEAD "\"columns\":5,\"intercept\":null,\"coefficients\":{\"index\":[],"
           "\"value\":[]}" TAIL,
      STRADS_EFORMAT, "\"intercept\" is wrong"},
+    {HEAD "\"columns\":5,\"intercept\":0,\"baseline\":{\"stratum\":[0],"
+          "\"time\":[2],\"hazard\":[]},\"coefficients\":{\"index\":[],"
+          "\"value\":[]}" TAIL,
+     STRADS_EFORMAT, "\"baseline\" is wrong"},
     {HEAD "\"columns\":5,\"intercept\":0,\"coefficients\":{\"index\":[],"
           "\"value\":[]},\"options\":{}}",
      STRADS_EFORMAT, "\"fit\" is wrong"},

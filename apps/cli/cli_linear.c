@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_evaluate.h"
 #include "cli_fm_rows.h"
 #include "cli_labels.h"
@@ -21,7 +22,7 @@
 #include "strads/pack.h"
 
 /* The output that a row's scores are turned into. */
-typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION } what;
+typedef enum what { NUMBER, PROBABILITY, LABEL, DECISION, SURVIVAL } what;
 
 /* Totals over the rows that have labels. */
 typedef struct tally {
@@ -34,6 +35,7 @@ typedef struct tally {
 typedef struct linear {
     cli_use use;
     const char *write, *labels_path;
+    const char *times, *strata; /* of survival: times, and a file of rows */
     cli_fm_tables tables;
     strads_model *model;
     cli_linear_outputs as;
@@ -48,6 +50,9 @@ typedef struct linear {
     double *b;         /* [width] intercepts */
     double *sum, *say; /* [width] scores of the current row; its outputs */
     what what;         /* the output to write */
+    double *time;      /* [n_times] of survival */
+    double *stratum;   /* [rows] of survival; NULL: all are 0 */
+    uint32_t n_times;
     tally tally;
 } linear;
 
@@ -307,7 +312,7 @@ static void add_up_row(linear *l, uint64_t i)
         for (uint32_t c = 0; c < width; c++)
             l->sum[c] += rows->f64[e] * w[c];
     }
-    if (l->as.loss && l->as.of.n == 0 && l->what != DECISION)
+    if (l->as.loss && l->as.of.n == 0 && l->what < DECISION)
         l->sum[0] = strads_glm_mean(l->as.loss, l->sum[0]);
 }
 
@@ -388,13 +393,14 @@ static void judge_row(linear *l, double label)
 static const char *const what_words[] = {[NUMBER] = "prediction",
                                          [PROBABILITY] = "probability",
                                          [LABEL] = "label",
-                                         [DECISION] = "decision"};
+                                         [DECISION] = "decision",
+                                         [SURVIVAL] = "survival"};
 
 static what find_what(const linear *l)
 {
-    for (what w = PROBABILITY; l->write && w <= DECISION; w++)
+    for (what w = PROBABILITY; l->write && w <= SURVIVAL; w++)
         if (strcmp(what_words[w], l->write) == 0)
-            return l->as.of.n || w == DECISION ? w : NUMBER;
+            return l->as.of.n || w >= DECISION ? w : NUMBER;
     return l->as.probabilities ? PROBABILITY : l->as.of.n ? LABEL : NUMBER;
 }
 
@@ -408,9 +414,17 @@ typedef struct heading {
 static uint32_t make_heading(const linear *l, heading *h)
 {
     char buffer[32];
-    const uint32_t n = l->what == NUMBER || l->what == LABEL ? 1 : l->as.width;
+    const bool alone = l->what == NUMBER || l->what == LABEL;
+    const uint32_t n = l->what == SURVIVAL ? l->n_times
+                       : alone             ? 1
+                                           : l->as.width;
     const bool names = l->what == LABEL && l->as.of.names;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; l->what == SURVIVAL && k < n; k++) {
+        (void)snprintf(h->name[k], sizeof h->name[k], "survival_%g",
+                       l->time[k]);
+        h->column[k] = (cli_column){h->name[k], CLI_NUMBER, 0};
+    }
+    for (uint32_t k = 0; l->what != SURVIVAL && k < n; k++) {
         (void)snprintf(h->name[k], sizeof h->name[k], "%s%s%s",
                        what_words[l->what], n > 1 ? "_" : "",
                        n > 1 ? cli_labels_text(&l->as.of, k, buffer) : "");
@@ -418,6 +432,90 @@ static uint32_t make_heading(const linear *l, heading *h)
             (cli_column){h->name[k], names ? CLI_STRING : CLI_NUMBER, 0};
     }
     return n;
+}
+
+/* Models of times until an event. */
+static bool has_times(const linear *l)
+{
+    return l->as.loss && strncmp(l->as.loss, "cox", 3) == 0;
+}
+
+/* The times of --times. */
+static strads_err read_times(linear *l)
+{
+    const char *at = l->times ? l->times : "";
+    CLI_TRY(
+        cli_reserve(CLI_LABELS_MAX, sizeof *l->time, "the times", &l->time));
+    for (;;) {
+        char *end;
+        const double time = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !(time >= 0) ||
+            !isfinite(time) || l->n_times == CLI_LABELS_MAX) {
+            return strads_fail(STRADS_EINVAL,
+                               "--times is \"%s\"; expected the times of "
+                               "--write survival, numbers from 0 up: T,T,... "
+                               "(at most %d)",
+                               l->times ? l->times : "", CLI_LABELS_MAX);
+        }
+        l->time[l->n_times++] = time;
+        if (!*end)
+            return STRADS_OK;
+        at = end + 1;
+    }
+}
+
+static strads_err prepare_survival(linear *l)
+{
+    static const linear_lines lines = {.option = "--strata",
+                                       .what = "the stratum of a row",
+                                       .of = "rows"};
+    if (l->what != SURVIVAL) {
+        return l->times || l->strata
+                   ? strads_fail(STRADS_EINVAL,
+                                 "--times and --strata are for --write "
+                                 "survival; leave them out")
+                   : STRADS_OK;
+    }
+    if (!has_times(l)) {
+        return strads_fail(STRADS_EINVAL,
+                           "--write survival: the model is not one of times "
+                           "until an event; expected one of the loss cox or "
+                           "cox-efron");
+    }
+    if (l->model->baseline.n == 0) {
+        return strads_fail(STRADS_EINVAL,
+                           "--write survival: the model has no baseline "
+                           "hazard; train it with this version of strads");
+    }
+    CLI_TRY(read_times(l));
+    if (!l->strata)
+        return STRADS_OK;
+    CLI_TRY(cli_reserve(l->rows + 1, sizeof *l->stratum, "the strata",
+                        &l->stratum));
+    return linear_read_lines(&lines, l->strata, &(strads_range){0, l->rows},
+                             l->rows, l->stratum);
+}
+
+static strads_err put_survival(const linear *l, uint64_t i, cli_table *t)
+{
+    const double stratum = l->stratum ? l->stratum[i] : 0;
+    for (uint32_t k = 0; k < l->n_times; k++) {
+        const double share =
+            stratum <= UINT32_MAX && stratum == floor(stratum)
+                ? strads_glm_survival(&l->model->baseline, (uint32_t)stratum,
+                                      l->time[k], l->sum[0])
+                : NAN;
+        if (isnan(share)) {
+            return strads_fail(STRADS_EINVAL,
+                               "row %" PRIu64 " is of stratum %g, which has no "
+                               "events in the model; %s",
+                               i + 1, stratum,
+                               l->strata ? "expected one of the model's"
+                                         : "give --strata");
+        }
+        cli_table_number(t, share);
+    }
+    return STRADS_OK;
 }
 
 static void put_row(linear *l, cli_table *t)
@@ -446,6 +544,7 @@ static strads_err put_predictions(void *state, FILE *out)
                            "--write probability: a model of a hinge has none; "
                            "expected label or decision");
     }
+    CLI_TRY(prepare_survival(l));
     CLI_TRY(cli_reserve(1, sizeof *h, "a table", &h));
     cli_table t = {.column = h->column,
                    .n = make_heading(l, h),
@@ -453,8 +552,11 @@ static strads_err put_predictions(void *state, FILE *out)
     CLI_TRY(cli_table_begin(&t, &l->use.out, out));
     for (uint64_t i = 0; i < l->rows; i++) {
         add_up_row(l, i);
-        put_row(l, &t);
-        if (l->share->label)
+        if (l->what == SURVIVAL)
+            CLI_TRY(put_survival(l, i, &t));
+        else
+            put_row(l, &t);
+        if (l->share->label && !has_times(l))
             judge_row(l, label_of(l, i));
     }
     return STRADS_OK;
@@ -498,6 +600,20 @@ static const strads_option probability_table[] = {
     LABELS_OPTION,
     {.name = NULL},
 };
+static const strads_option glm_table[] = {
+    CLI_CHOICE(linear, write, "write", "WHAT",
+               "of classes: probability, label or decision (default: "
+               "probability); of cox: survival (default: the risk)",
+               "probability|label|decision|survival"),
+    CLI_TEXT(linear, times, "times", "T,T,...",
+             "survival: the probability of no event up to each of these times, "
+             "in the unit of the labels"),
+    CLI_TEXT(linear, strata, "strata", "FILE",
+             "survival: the number of each row's stratum, one a line "
+             "(default: 0)"),
+    LABELS_OPTION,
+    {.name = NULL},
+};
 static const strads_option fm_table[] = {
     CLI_CHOICE(linear, write, "write", "WHAT",
                "of classes: probability, label or decision (default: "
@@ -523,6 +639,7 @@ static const strads_option label_table[] = {
 
 const cli_verb cli_predict_numbers = PREDICT(labels_table);
 const cli_verb cli_predict_probabilities = PREDICT(probability_table);
+const cli_verb cli_predict_glm = PREDICT(glm_table);
 const cli_verb cli_predict_labels = PREDICT(label_table);
 const cli_verb cli_fm_predict = PREDICT(fm_table);
 
@@ -798,10 +915,9 @@ static strads_err evaluate_rows(void *state, const char *const *path)
     CLI_TRY(take_sums(e, path[1]));
     if (e->l.as.context > 0)
         return measure_order(e);
-    const bool times = e->l.as.loss && strncmp(e->l.as.loss, "cox", 3) == 0;
-    (e->l.as.of.n > 0 ? measure_classes
-     : times          ? measure_times
-                      : measure_numbers)(e);
+    (e->l.as.of.n > 0   ? measure_classes
+     : has_times(&e->l) ? measure_times
+                        : measure_numbers)(e);
     return STRADS_OK;
 }
 

@@ -22,6 +22,8 @@ extern const cli_linear_kind cli_linear_any;
 /* For numbers, for classes with probabilities, for classes without. */
 extern const cli_verb cli_predict_numbers, cli_predict_probabilities,
     cli_predict_labels;
+/* As cli_predict_probabilities; also survival, of times until an event. */
+extern const cli_verb cli_predict_glm;
 extern const cli_verb cli_linear_evaluate, cli_linear_show;
 /* Of a factorisation machine, also on ratings with tables. */
 extern const cli_verb cli_fm_predict, cli_fm_evaluate;

@@ -44,6 +44,7 @@ static void describe_labels(const char *classes, bool softmax)
 static void glm_complete(const void *state, strads_model *model)
 {
     cli_train_intercepts(strads_glm_intercepts(state), model);
+    model->baseline = *strads_glm_baseline(state);
 }
 
 static void path_resolve(const void *state, void *config)
@@ -590,10 +591,11 @@ const cli_command cli_linear_commands[] = {
               "LIBSVM or MatrixMarket data.",
      .train = &glm_train},
     CLI_LINEAR_USE(
-        "glm", &glm, cli_predict_probabilities,
+        "glm", &glm, cli_predict_glm,
         "write means or probabilities, one a line",
         "Writes a line for each row of the data: the expected label, "
-        "or the probability of the positive class."),
+        "the probability of the positive class, or for times until an event "
+        "the relative risk or probabilities of survival."),
     {.name = "glm path",
      .args = "DATA",
      .summary = "fit at one lambda after the other",

@@ -6,7 +6,8 @@
  * after commits; they store no number per column. The coordinator holds the
  * working set.
  *
- *     risks    y, c, z of all rows    -> all workers: r of a loss of the whole
+ *     risks    y, c, z of all rows    -> all workers: r of a loss of the whole;
+ *                                        at the end its baseline hazard
  *     origins  samples of full columns -> which are shifted, and how far
  *     labels   labels and sums         -> targets, weights, b at w = 0
  *     target   nothing                 -> the next of several problems begins
@@ -482,9 +483,15 @@ strads_err glm_schedule(strads_turn *turn)
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
+    if (turn->ends && state->origin && !state->over)
+        return dispatch_all(turn, GLM_UNSCALE);
+    if (turn->ends && state->problem.loss->whole && state->began &&
+        !state->finishes) {
+        state->finishes = true;
+        return dispatch_phase(turn, GLM_RISKS, none);
+    }
     if (turn->ends)
-        return state->origin && !state->over ? dispatch_all(turn, GLM_UNSCALE)
-                                             : strads_turn_stop(turn);
+        return strads_turn_stop(turn);
     if (state->problem.loss->whole && !state->risks_known &&
         (state->next == GLM_TO_MOMENTS || state->next == GLM_TO_SCAN))
         return dispatch_phase(turn, GLM_RISKS, none);

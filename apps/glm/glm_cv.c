@@ -30,6 +30,8 @@ typedef struct study {
     double *label, *weight; /* [rows] */
     double *count;          /* [rows] weights when a fit is evaluated */
     double *offset;         /* [rows]; NULL: 0 */
+    uint32_t *stratum;      /* [rows]; NULL: none */
+    double *rank;           /* [rows] of times, for a loss of all rows */
     double begin;           /* start time, by now() */
     _Atomic uint32_t next;
     _Atomic bool failed;
@@ -55,10 +57,12 @@ typedef struct rows_copy {
 /* The rows of the other folds and those of the fold, with their arrays. */
 typedef struct rest {
     rows_copy other, held;
-    uint64_t held_rows;
+    uint64_t held_rows, other_rows;
     uint32_t *place; /* [rows] a row's number in its copy */
     double *label, *weight, *offset;
+    uint32_t *stratum;
     double *sum;                     /* [rows of the fold] x'w */
+    double *z, *c;                   /* [rows] for a loss of all rows */
     strads_glm_path_options options; /* including their weights */
 } rest;
 
@@ -87,7 +91,10 @@ static void rest_free(rest *r)
     free(r->label);
     free(r->weight);
     free(r->offset);
+    free(r->stratum);
     free(r->sum);
+    free(r->z);
+    free(r->c);
 }
 
 static bool rest_new(const study *s, rest *r)
@@ -98,19 +105,23 @@ static bool rest_new(const study *s, rest *r)
                 .label = calloc(rows + 1, sizeof(double)),
                 .weight = calloc(rows + 1, sizeof(double)),
                 .offset = calloc(rows + 1, sizeof(double)),
+                .stratum = calloc(rows + 1, sizeof(uint32_t)),
                 .sum = calloc(rows + 1, sizeof(double)),
+                .z = calloc(rows + 1, sizeof(double)),
+                .c = calloc(rows + 1, sizeof(double)),
                 .options = s->o.path};
     strads_glm_options *fit = &r->options.fit;
     const bool weighs =
         linear_weighs(weights_of(s)) || strads_data_share(s->data, 0)->weight;
-    fit->weights = fit->offset = NULL;
+    fit->weights = fit->offset = fit->strata = NULL;
+    fit->row_stratum = s->stratum ? r->stratum : NULL;
     fit->row_weight = weighs ? r->weight : NULL;
     fit->row_offset = s->offset ? r->offset : NULL;
     r->options.points = s->path->points;
     r->options.lambda = s->path->lambda;
     const bool other = copy_new(s, &r->other), held = copy_new(s, &r->held);
     return other && held && r->place && r->label && r->weight && r->offset &&
-           r->sum;
+           r->stratum && r->sum && r->z && r->c;
 }
 
 static uint64_t row_of(const strads_sparse *by_col, uint64_t j, uint64_t e)
@@ -164,6 +175,7 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
                 r->place[i] = (uint32_t)rows;
                 r->weight[rows] = s->weight[i];
                 r->offset[rows] = s->offset ? s->offset[i] : 0;
+                r->stratum[rows] = s->stratum ? s->stratum[i] : 0;
                 r->label[rows++] = share->label[i - share->rows.begin];
             }
     }
@@ -180,6 +192,7 @@ static strads_err copy_rest(const study *s, rest *r, uint32_t f,
                                 .value = r->other.value,
                                 .label = r->label};
     r->held_rows = held;
+    r->other_rows = rows;
     return strads_data_from_arrays(&lent, &options, out);
 }
 
@@ -234,6 +247,33 @@ static void judge_point(const study *s, rest *r, uint32_t f,
     *error = s->folds.size[f] > 0 ? loss / s->folds.size[f] : 0;
 }
 
+/* The same for a loss of all rows: that of all minus that of the others. */
+static void judge_point_whole(const study *s, rest *r, uint32_t f,
+                              const strads_path_point *point, double *error)
+{
+    const glm_loss *loss = s->problem.loss;
+    const uint64_t rows = s->folds.rows;
+    const glm_rows all = {rows, s->rank, s->weight, r->z};
+    const glm_rows others = {rows, s->rank, r->c, r->z};
+
+    predict_rows(&r->held, r->held_rows, point, r->sum);
+    for (uint64_t i = 0; i < rows; i++)
+        if (s->folds.of[i] == f)
+            r->z[i] = r->sum[r->place[i]] + (s->offset ? s->offset[i] : 0);
+    predict_rows(&r->other, r->other_rows, point, r->sum);
+    for (uint64_t i = 0; i < rows; i++) {
+        if (s->folds.of[i] != f)
+            r->z[i] = r->sum[r->place[i]] + (s->offset ? s->offset[i] : 0);
+        r->c[i] = s->folds.of[i] != f ? s->weight[i] : 0;
+    }
+    const double of_all = loss->evaluate(&all, s->problem.p, NULL, NULL);
+    const double of_others = loss->evaluate(&others, s->problem.p, NULL, NULL);
+    *error = s->folds.size[f] > 0 && isfinite(of_all)
+                 ? 2 * (of_all - of_others) / s->folds.size[f]
+             : s->folds.size[f] > 0 ? INFINITY
+                                    : 0;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -285,8 +325,11 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
             strads_glm_path(strads_result_state(result), &n);
         const size_t at = (size_t)f * s->path->points;
         for (uint32_t k = 0; k < n; k++) {
-            judge_point(s, r, f, &point[k], &s->folds.error[at + k],
-                        &s->folds.right[at + k]);
+            if (s->problem.loss->whole)
+                judge_point_whole(s, r, f, &point[k], &s->folds.error[at + k]);
+            else
+                judge_point(s, r, f, &point[k], &s->folds.error[at + k],
+                            &s->folds.right[at + k]);
             s->folds.gap[at + k] = point[k].gap;
         }
     }
@@ -403,6 +446,8 @@ static void study_free(study *s)
     free(s->weight);
     free(s->count);
     free(s->offset);
+    free(s->stratum);
+    free(s->rank);
     free(s->classes_text);
     linear_classes_free(&s->classes);
     glm_path_free(s->path);
@@ -436,21 +481,35 @@ static strads_err read_labels(study *s, uint64_t rows)
     return err;
 }
 
+/* For a loss of all rows: ranks and strata. Folds are then as heavy as their
+ * events. */
+static strads_err read_times(study *s, uint64_t rows)
+{
+    strads_err err;
+
+    if (!s->problem.loss->whole)
+        return STRADS_OK;
+    if ((err = glm_read_strata(&s->o.path.fit, rows, &s->stratum)))
+        return err;
+    s->rank = calloc(rows + 1, sizeof(*s->rank));
+    if (!s->rank)
+        return strads_fail(STRADS_ENOMEM, "no memory for the times of rows");
+    memcpy(s->rank, s->label, rows * sizeof(*s->rank));
+    for (uint64_t i = 0; i < rows; i++)
+        s->count[i] = signbit(s->label[i]) ? 0 : s->weight[i];
+    return glm_rank_times(rows, s->stratum, s->rank);
+}
+
 /* Prepares all data that the folds share. */
 static strads_err prepare_study(study *s)
 {
     const uint64_t rows = strads_data_rows(s->data);
     strads_err err = glm_options_resolve(&s->o.path.fit, &s->problem);
 
-    if (!err && s->problem.loss->whole)
-        err = strads_fail(STRADS_EINVAL,
-                          "the loss %s is not a sum over rows, and has no "
-                          "cross-validation; take a path",
-                          s->problem.options.loss);
     if (err || (err = find_classes(s)) || (err = read_offsets(s)) ||
         (err = glm_path_check(&s->o.path)) || (err = check_options(s)) ||
         (err = glm_path_new(&s->o.path, &s->path)) ||
-        (err = read_labels(s, rows)))
+        (err = read_labels(s, rows)) || (err = read_times(s, rows)))
         return err;
     const glm_folds_plan plan = {.folds = s->o.folds,
                                  .points = s->path->points,

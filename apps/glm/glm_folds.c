@@ -96,7 +96,7 @@ strads_err glm_folds_new(const glm_folds_plan *plan, glm_folds *out)
                    .classes = plan->classes};
     strads_err err = STRADS_OK;
 
-    if (f.n < 2 || f.n > f.rows)
+    if (!plan->file && (f.n < 2 || f.n > f.rows))
         return strads_fail(STRADS_EINVAL,
                            "%u folds of %llu rows; expected at least 2, and a "
                            "row in each",

@@ -33,7 +33,8 @@ typedef enum glm_labels {
     GLM_POSITIVE, /* y is the label, > 0 */
     GLM_CLASSES,  /* y is -1 or 1, the second class is 1 */
     GLM_TIMES     /* the label is the time of an event, or minus the time up to
-                   * which there was none; y is its rank, with its sign */
+                   * which there was none; y is its rank, with its sign
+                   * (glm_rank_times) */
 } glm_labels;
 
 typedef struct glm_loss {
@@ -56,6 +57,10 @@ typedef struct glm_loss {
     /* sum c f*(y, -s r / c) or an upper bound, for 0 <= s <= 1; may
      * overwrite r. NULL: computed row by row. */
     double (*conjugates)(const glm_rows *rows, double s, double *r);
+    /* Of a whole loss of times: the cumulative hazard of a row at margin 0, up
+     * to and at the time of each rank: hazard[ranks + 1], from 1. NaN: margins
+     * are too far apart. */
+    void (*hazards)(const glm_rows *rows, double *hazard);
     double (*mean)(double z);    /* the expected y at a margin; for classes, the
                                * probability of the second */
     double (*link)(double mean); /* the inverse of mean */

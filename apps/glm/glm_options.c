@@ -42,6 +42,10 @@ const strads_glm_path_options glm_path_defaults = {.fit = {.lower = -DBL_MAX,
         STRADS_OPTION(STRING, strads_glm_options, offset, "offset", "FILE",    \
                       "what is added to each row's sum, one a line (0)",       \
                       .rare = true),                                           \
+        STRADS_OPTION(STRING, strads_glm_options, strata, "strata", "FILE",    \
+                      "cox: the number of each row's stratum, one a line "     \
+                      "(none)",                                                \
+                      .rare = true),                                           \
         STRADS_OPTION(STRING, strads_glm_options, penalty_factors,             \
                       "penalty-factors", "FILE",                               \
                       "a factor of each column's penalty, one a line (1)",     \
@@ -166,6 +170,11 @@ static strads_err check_parameters(const glm_problem *p)
         return strads_fail(STRADS_EINVAL,
                            "the loss %s takes no bounds; leave lower and upper "
                            "out",
+                           o->loss);
+    if (!p->loss->whole && ((o->strata && *o->strata) || o->row_stratum))
+        return strads_fail(STRADS_EINVAL,
+                           "there are strata, and the loss %s has none; leave "
+                           "strata out, or take the loss cox or cox-efron",
                            o->loss);
     const bool given = o->lambda > 0 || signbit(o->lambda);
     if (given + (o->lambda_ratio > 0) + (o->c > 0) > 1)

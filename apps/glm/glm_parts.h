@@ -264,6 +264,13 @@ typedef struct glm_groups {
                          * results */
 } glm_groups;
 
+/* The baseline hazard of a fit of times, and its arrays. */
+typedef struct glm_baseline {
+    uint32_t *stratum;
+    double *time, *hazard;
+    strads_baseline of; /* n is 0 before the end of the run */
+} glm_baseline;
+
 typedef struct glm_state {
     glm_problem problem;
     const strads_data *data;
@@ -297,8 +304,13 @@ typedef struct glm_state {
                   * move */
     glm_path *path; /* NULL: one lambda */
     bool known;     /* scales and norms are known */
-    bool risks_known; /* workers have r of the margins of all commits */
-    bool began;       /* the first scan is done; */
+    bool risks_known;  /* workers have r of the margins of all commits */
+    bool finishes;     /* the run ends: the next risks give the baseline */
+    uint32_t *stratum; /* [rows] of times; NULL: one stratum */
+    double drift; /* at the end: what workers' margins lack, because columns
+                   * are shifted */
+    glm_baseline baseline;
+    bool began;     /* the first scan is done; */
     double *held;   /* [columns] start values, until lambda is found; or NULL */
     double *b;      /* [width], minus c'w of origins c until the run ends */
     double *origin; /* [columns], NULL: all are 0 */
@@ -575,10 +587,16 @@ strads_err glm_aggregate_rows(strads_commit *commit);
 /* Updates the margins for all commits. */
 void glm_catch_up(glm_local *local);
 
-/* glm_risks.c: losses of all rows together. Converts n labels of times to
- * ranks. STRADS_ENOMEM. Then a phase before each scan: the rows of all go to
- * all. */
-strads_err glm_rank_times(uint64_t n, double *y);
+/* glm_risks.c: losses of all rows together. Reads the strata of all rows; NULL:
+ * there are none; the caller frees *out. STRADS_EINVAL, STRADS_EIO,
+ * STRADS_EFORMAT, STRADS_ENOMEM. */
+strads_err glm_read_strata(const strads_glm_options *options, uint64_t rows,
+                           uint32_t **out);
+/* Converts n labels of times to ranks, from 1: ascending by stratum (NULL: one)
+ * and time, with an unused rank between strata. STRADS_ENOMEM. */
+strads_err glm_rank_times(uint64_t n, const uint32_t *stratum, double *y);
+/* A phase before each scan, and at the end of a run for the baseline hazard:
+ * the rows of all go to all. */
 size_t glm_risks_size(const strads_task *task);
 strads_err glm_update_risks(strads_task *task);
 strads_err glm_aggregate_risks(strads_commit *commit);

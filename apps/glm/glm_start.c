@@ -302,6 +302,8 @@ strads_err glm_aggregate_unscale(strads_commit *commit)
     const uint32_t width = state->width;
 
     state->over = true;
+    if (state->problem.loss->whole)
+        state->drift = glm_origins_sum(state, commit->value, width);
     for (uint32_t k = 0; k < width; k++) {
         const size_t at = state->columns * width + k;
         state->b[k] =
@@ -756,7 +758,12 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         state->offsets += in[1] * (in[2] + state->level);
     }
     if (state->problem.loss->whole) {
-        const strads_err err = glm_rank_times(set->rows, set->y);
+        strads_err err = state->stratum
+                             ? STRADS_OK
+                             : glm_read_strata(&state->problem.options,
+                                               set->rows, &state->stratum);
+        if (!err)
+            err = glm_rank_times(set->rows, state->stratum, set->y);
         if (err)
             return err;
     }

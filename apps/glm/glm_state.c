@@ -18,7 +18,7 @@ enum {
      * margins, odds and slopes. */
     SOFTMAX_BYTES = 80,
     SOFTMAX_ROW_BYTES = 24,
-    WHOLE_ROW_BYTES = 144 /* of a loss of all rows together */
+    WHOLE_ROW_BYTES = 256 /* of a loss of all rows together */
 };
 
 /* ---- one partition ------------------------------------------------------- */
@@ -308,6 +308,10 @@ void glm_end(void *begun)
     free(state->wide);
     free(state->offset);
     free(state->margins);
+    free(state->stratum);
+    free(state->baseline.stratum);
+    free(state->baseline.time);
+    free(state->baseline.hazard);
     glm_groups_free(&state->groups);
     glm_bounds_free(&state->bounds);
     glm_path_free(state->path);
@@ -350,6 +354,41 @@ double strads_glm_mean(const char *loss, double margin)
     const glm_loss *found = glm_loss_find(loss);
 
     return found ? found->mean(margin) : NAN;
+}
+
+strads_err strads_glm_loss(const strads_glm_options *options, uint64_t rows,
+                           const double *y, const double *z, double *out)
+{
+    glm_problem problem;
+    uint32_t *stratum = NULL;
+    double *c = NULL, *rank = NULL;
+    strads_err err = glm_options_resolve(options, &problem);
+
+    if (!err && problem.loss->labels == GLM_CLASSES)
+        err = strads_fail(STRADS_EINVAL,
+                          "the loss %s is of classes; expected one of numbers",
+                          problem.options.loss);
+    if (!err && problem.loss->whole)
+        err = glm_read_strata(&problem.options, rows, &stratum);
+    c = calloc(rows + 1, sizeof(*c));
+    rank = calloc(rows + 1, sizeof(*rank));
+    if (!err && (!c || !rank))
+        err = strads_fail(STRADS_ENOMEM, "no memory for the loss of %llu rows",
+                          (unsigned long long)rows);
+    for (uint64_t i = 0; i < rows && !err; i++) {
+        c[i] = options->row_weight ? options->row_weight[i] : 1;
+        rank[i] = y[i];
+    }
+    if (!err && problem.loss->whole)
+        err = glm_rank_times(rows, stratum, rank);
+    if (!err) {
+        const glm_rows all = {rows, rank, c, z};
+        *out = problem.loss->evaluate(&all, problem.p, NULL, NULL);
+    }
+    free(stratum);
+    free(c);
+    free(rank);
+    return err;
 }
 
 bool strads_glm_separable(const void *state)

@@ -12,8 +12,10 @@
  * Each term is the logarithm of a weighted sum of exponentials, so the Hessian
  * is at most diagonal with the terms' probabilities: these are h.
  *
- * y has ranks of times in place of the times. All sums have positive terms, so
- * none cancels. Margins more than REACH apart count as an infinite loss. */
+ * y has ranks of times in place of the times (glm_rank_times). The ranks of a
+ * stratum have no gaps, and one unused rank is between two strata, where all
+ * sums start again. All sums have positive terms, so none cancels. Margins more
+ * than REACH apart count as an infinite loss. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,6 +26,7 @@
 
 /* Of one time. */
 typedef struct instant {
+    bool used;            /* a row has this rank */
     double all, own;      /* sums of c exp(z - most): of its rows, its events */
     double weight, n;     /* of its events */
     double log_sum;       /* log of the sum over rows of this time or later */
@@ -59,11 +62,29 @@ static double largest_margin(const glm_rows *rows)
     return most - least <= REACH ? most : INFINITY;
 }
 
+/* The times of some rows, and the loss apart from sum c (log_sum - z) of
+ * events; INFINITY if margins are too far apart. */
+typedef struct course {
+    uint64_t ranks;
+    instant *at; /* [ranks + 1], NULL: no memory */
+    double most, sum;
+} course;
+
+static uint64_t largest_rank(const glm_rows *rows)
+{
+    uint64_t most = 0;
+
+    for (uint64_t i = 0; i < rows->n; i++)
+        most = rank_of(rows, i) > most ? rank_of(rows, i) : most;
+    return most;
+}
+
 /* Adds up the rows of each time. */
 static void add_rows(const glm_rows *rows, double most, instant *at)
 {
     for (uint64_t i = 0; i < rows->n; i++) {
         instant *own = &at[rank_of(rows, i)];
+        own->used = true;
         if (!(rows->c[i] > 0))
             continue;
         const double e = rows->c[i] * exp(rows->z[i] - most);
@@ -96,31 +117,44 @@ static double find_hazard(instant *at, double sum, bool efron)
     return value;
 }
 
-static double cox_evaluate(const glm_rows *rows, bool efron, double *r,
-                           double *h)
+/* The sums and hazards of all times. The caller frees `at`. */
+static course find_course(const glm_rows *rows, bool efron)
 {
-    instant *at = calloc(rows->n + 1, sizeof(*at));
+    const uint64_t n = largest_rank(rows);
+    instant *at = calloc(n + 1, sizeof(*at));
     const double most = at ? largest_margin(rows) : INFINITY;
-    const bool finite = isfinite(most);
-    double later = 0, hazard = 0, sum = finite ? 0 : INFINITY;
+    double later = 0, hazard = 0, sum = 0;
 
-    if (finite)
-        add_rows(rows, most, at);
-    for (uint64_t k = rows->n; finite && k > 0; k--) {
-        later += at[k].all;
+    if (!isfinite(most))
+        return (course){n, at, INFINITY, INFINITY};
+    add_rows(rows, most, at);
+    for (uint64_t k = n; k > 0; k--) {
+        later = at[k].used ? later + at[k].all : 0;
         if (at[k].n == 0)
             continue;
         at[k].log_sum = most + log(later);
         sum += find_hazard(&at[k], later, efron);
     }
-    for (uint64_t k = 1; finite && k <= rows->n; k++) {
+    for (uint64_t k = 1; k <= n; k++) {
+        hazard = at[k].used ? hazard : 0;
         at[k].before += hazard;
         hazard += at[k].after;
         at[k].after = hazard;
     }
+    return (course){n, at, most, sum};
+}
+
+static double cox_evaluate(const glm_rows *rows, bool efron, double *r,
+                           double *h)
+{
+    const course all = find_course(rows, efron);
+    const bool finite = isfinite(all.sum);
+    const double most = all.most;
+    double sum = all.sum;
+
     for (uint64_t i = 0; i < rows->n; i++) {
         const double c = finite ? rows->c[i] : 0;
-        const instant *own = finite ? &at[rank_of(rows, i)] : NULL;
+        const instant *own = finite ? &all.at[rank_of(rows, i)] : NULL;
         const bool event = finite && has_event(rows, i);
         double expected = 0;
         if (c > 0)
@@ -133,8 +167,27 @@ static double cox_evaluate(const glm_rows *rows, bool efron, double *r,
         if (h)
             h[i] = expected;
     }
-    free(at);
+    free(all.at);
     return sum;
+}
+
+static void cox_hazards(const glm_rows *rows, bool efron, double *hazard)
+{
+    const course all = find_course(rows, efron);
+
+    for (uint64_t k = 1; k <= all.ranks; k++)
+        hazard[k] = isfinite(all.sum) ? all.at[k].after * exp(-all.most) : NAN;
+    free(all.at);
+}
+
+static void hazards_breslow(const glm_rows *rows, double *hazard)
+{
+    cox_hazards(rows, false, hazard);
+}
+
+static void hazards_efron(const glm_rows *rows, double *hazard)
+{
+    cox_hazards(rows, true, hazard);
 }
 
 static double evaluate_breslow(const glm_rows *rows, double p, double *r,
@@ -189,6 +242,8 @@ static double cox_link(double mean)
     .link = cox_link
 
 const glm_loss glm_loss_cox = {COX, .evaluate = evaluate_breslow,
-                               .conjugates = conjugates_breslow};
+                               .conjugates = conjugates_breslow,
+                               .hazards = hazards_breslow};
 const glm_loss glm_loss_cox_efron = {COX, .evaluate = evaluate_efron,
-                                     .conjugates = conjugates_efron};
+                                     .conjugates = conjugates_efron,
+                                     .hazards = hazards_efron};

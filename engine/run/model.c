@@ -31,6 +31,9 @@ void strads_model_free(strads_model *model)
         sti_model *whole = (sti_model *)model;
         free(whole->intercepts);
         free(whole->means);
+        free(whole->stratum);
+        free(whole->time);
+        free(whole->hazard);
         free(whole->target);
         strads_names_free(whole->names);
         free(model);
@@ -174,6 +177,30 @@ static strads_err check_model_options(const char *text)
                               "the model's options are not a JSON object");
 }
 
+/* Steps ascend within a stratum, and strata ascend. */
+static bool is_ordered(const strads_baseline *b, uint64_t k)
+{
+    const bool first = k == 0 || b->stratum[k] != b->stratum[k - 1];
+    const double time = b->time[k], hazard = b->hazard[k];
+    return isfinite(time) && isfinite(hazard) && time >= 0 && hazard >= 0 &&
+           (k == 0 || b->stratum[k] >= b->stratum[k - 1]) &&
+           (first || (time > b->time[k - 1] && hazard >= b->hazard[k - 1]));
+}
+
+static strads_err check_baseline(const strads_baseline *b)
+{
+    for (uint64_t k = 0; k < b->n; k++) {
+        if (!is_ordered(b, k)) {
+            return strads_fail(STRADS_EINVAL,
+                               "step %" PRIu64 " of the model's baseline is "
+                               "stratum %" PRIu32 ", time %g, hazard %g: "
+                               "expected finite ones from 0 up, ascending",
+                               k + 1, b->stratum[k], b->time[k], b->hazard[k]);
+        }
+    }
+    return STRADS_OK;
+}
+
 /* All columns have names, or none has, and names are UTF-8. */
 static strads_err check_names(const strads_model *model)
 {
@@ -242,16 +269,6 @@ static void write_intercept(FILE *file, const strads_model *model)
     (void)fputs("]", file);
 }
 
-static void write_values(FILE *file, const strads_model *model)
-{
-    uint64_t n = model->n * (model->width ? model->width : 1);
-    for (uint64_t k = 0; k < n; k++) {
-        if (k > 0)
-            (void)fputs(", ", file);
-        write_number(file, model->value[k]);
-    }
-}
-
 static void write_fit(FILE *file, const strads_model_fit *fit)
 {
     (void)fputs("  \"fit\": {\"objective\": ", file);
@@ -291,6 +308,28 @@ static void write_names(FILE *file, const strads_model *model)
     (void)fputs(model->means && model->columns ? "],\n" : "", file);
 }
 
+static void write_numbers(FILE *file, uint64_t n, const double *value)
+{
+    for (uint64_t k = 0; k < n; k++) {
+        (void)fputs(k ? ", " : "", file);
+        write_number(file, value[k]);
+    }
+}
+
+static void write_baseline(FILE *file, const strads_baseline *b)
+{
+    if (b->n == 0)
+        return;
+    (void)fputs("  \"baseline\": {\n    \"stratum\": [", file);
+    for (uint64_t k = 0; k < b->n; k++)
+        (void)fprintf(file, "%s%" PRIu32, k ? ", " : "", b->stratum[k]);
+    (void)fputs("],\n    \"time\": [", file);
+    write_numbers(file, b->n, b->time);
+    (void)fputs("],\n    \"hazard\": [", file);
+    write_numbers(file, b->n, b->hazard);
+    (void)fputs("]\n  },\n", file);
+}
+
 static void write_model(FILE *file, const strads_model *model,
                         const char *program, const char *options)
 {
@@ -306,8 +345,11 @@ static void write_model(FILE *file, const strads_model *model,
     (void)fputs(",\n  \"coefficients\": {\n    \"index\": [", file);
     write_index(file, model);
     (void)fputs("],\n    \"value\": [", file);
-    write_values(file, model);
-    (void)fprintf(file, "]\n  },\n  \"options\": %s,\n", options);
+    write_numbers(file, model->n * (model->width ? model->width : 1),
+                  model->value);
+    (void)fputs("]\n  },\n", file);
+    write_baseline(file, &model->baseline);
+    (void)fprintf(file, "  \"options\": %s,\n", options);
     write_fit(file, &model->fit);
     (void)fputs("\n}\n", file);
 }
@@ -321,6 +363,8 @@ strads_err strads_model_write(const strads_model *model, const char *path)
         err = check_model_options(options);
     if (!err)
         err = check_names(model);
+    if (!err)
+        err = check_baseline(&model->baseline);
     if (err)
         return err;
     char *program = quote(model->program);
@@ -390,11 +434,11 @@ static strads_err check_head(const char *path, const json_t *root,
 
 static strads_err check_members(const char *path, const json_t *root)
 {
-    static const char *const known[] = {"format",  "version",   "program",
-                                        "columns", "intercept", "coefficients",
-                                        "options", "fit",       "width",
-                                        "target",  "names",     "means",
-                                        NULL};
+    static const char *const known[] = {"format",   "version",   "program",
+                                        "columns",  "intercept", "coefficients",
+                                        "options",  "fit",       "width",
+                                        "target",   "names",     "means",
+                                        "baseline", NULL};
     void *at;
     for (at = json_object_iter((json_t *)root); at;
          at = json_object_iter_next((json_t *)root, at)) {
@@ -596,6 +640,42 @@ static strads_err read_names(const char *path, const json_t *root,
     return STRADS_OK;
 }
 
+/* Reads the steps of a baseline hazard, if there is one. */
+static strads_err read_baseline(const char *path, const json_t *root,
+                                strads_model *model)
+{
+    sti_model *own = (sti_model *)model;
+    const json_t *baseline = json_object_get(root, "baseline");
+    const json_t *stratum = json_object_get(baseline, "stratum");
+    const json_t *time = json_object_get(baseline, "time");
+    const json_t *hazard = json_object_get(baseline, "hazard");
+    const size_t n = json_array_size(stratum);
+    if (!baseline)
+        return STRADS_OK;
+    bool good = json_is_array(stratum) && json_object_size(baseline) == 3 &&
+                json_array_size(time) == n && json_array_size(hazard) == n;
+    own->stratum = calloc(n + 1, sizeof *own->stratum);
+    own->time = calloc(n + 1, sizeof *own->time);
+    own->hazard = calloc(n + 1, sizeof *own->hazard);
+    if (!own->stratum || !own->time || !own->hazard)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+    model->baseline =
+        (strads_baseline){n, own->stratum, own->time, own->hazard};
+    for (size_t k = 0; good && k < n; k++) {
+        const json_int_t of = whole(json_array_get(stratum, k), 0, UINT32_MAX);
+        good = of >= 0 && json_is_number(json_array_get(time, k)) &&
+               json_is_number(json_array_get(hazard, k));
+        own->stratum[k] = (uint32_t)of;
+        own->time[k] = json_number_value(json_array_get(time, k));
+        own->hazard[k] = json_number_value(json_array_get(hazard, k));
+        good = good && is_ordered(&model->baseline, k);
+    }
+    return good ? STRADS_OK
+                : wrong_member(path, "baseline",
+                               "\"stratum\", \"time\" and \"hazard\", arrays "
+                               "of equal length, ascending");
+}
+
 static strads_err read_rest(const char *path, const json_t *root,
                             const coefficients *found, strads_model *model)
 {
@@ -607,6 +687,8 @@ static strads_err read_rest(const char *path, const json_t *root,
         err = read_values(path, found->value, model);
     if (!err)
         err = read_fit(path, root, &model->fit);
+    if (!err)
+        err = read_baseline(path, root, model);
     return err ? err : read_names(path, root, model);
 }
 

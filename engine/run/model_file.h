@@ -10,6 +10,8 @@
 typedef struct sti_model {
     strads_model model;
     double *intercepts, *means;
+    uint32_t *stratum; /* of model.baseline, as its time and hazard */
+    double *time, *hazard;
     strads_names *names;
     char *target;
 } sti_model;

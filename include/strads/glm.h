@@ -21,6 +21,7 @@
 
 #include "strads/data.h"
 #include "strads/error.h"
+#include "strads/model.h"
 #include "strads/path.h"
 #include "strads/program.h"
 
@@ -60,6 +61,11 @@ typedef struct strads_glm_options {
     const char *groups; /* of "group" and "sparse-group": a file with the number
                            of each column's group, from 0. Read by the
                            coordinator */
+    const char *strata; /* of "cox" and "cox-efron": a file with the number of
+                           each row's stratum, from 0 up, one a line. Rows are
+                           at risk together only within a stratum, and each
+                           stratum has its own baseline hazard. NULL: one
+                           stratum */
     const char *class_weight; /* classes: NULL, "none": 1; "balanced": W / (k
                                  W_class); or "LABEL=WEIGHT,..." */
     const char
@@ -72,6 +78,7 @@ typedef struct strads_glm_options {
     const double *row_offset;     /* [rows] */
     const double *penalty_factor; /* [columns] */
     const uint32_t *column_group; /* [columns] */
+    const uint32_t *row_stratum;  /* [rows] */
     /* [k] start value of b for each problem, with start values of the
      * coefficients; must outlive the run. NULL: the best b for coefficients of
      * 0. */
@@ -144,8 +151,11 @@ typedef struct strads_glm_cv_options {
 /* Cross-validates a path: fits it once for each fold on the rows of all other
  * folds, and measures the error on the rows of the fold. The error of a row is
  * twice its loss (the squared error or the deviance), weighted by row and
- * class. Folds are drawn by `seed`, of nearly equal size, and stratified by
- * class.
+ * class. Of "cox" and "cox-efron" the error of a fold is twice the loss of all
+ * rows minus that of the rows outside the fold, divided by the weight of the
+ * fold's events (Verweij and van Houwelingen, Statistics in Medicine 12, 1993);
+ * folds without events do not count. Folds are drawn by `seed`, of nearly equal
+ * size, and stratified by class.
  *
  * Fills in points[path.points]. *best is the index of the least error,
  * *simplest that of the largest lambda with an error within one standard error
@@ -221,6 +231,27 @@ STRADS_API double strads_glm_lambda_max(const void *state);
  * Tweedie), so that coefficients grow without bound. The run then ends with
  * STRADS_END_STOPPED and a gap of 1. */
 STRADS_API bool strads_glm_separable(const void *state);
+
+/* Returns the baseline hazard of a finished fit of "cox" (Breslow's estimate:
+ * Biometrics 30, 1974) or "cox-efron" (with Efron's sums at equal times), at
+ * the last committed coefficients: that of rows with X w + o = 0. n is 0 for
+ * other losses. Valid as long as the state. */
+STRADS_API const strads_baseline *strads_glm_baseline(const void *state);
+
+/* Returns the probability that a row at this margin x'w + o has no event up to
+ * `time`, that is exp(-H(time) exp(margin)) with H the baseline hazard of its
+ * stratum. NaN: a stratum without steps. Any thread. */
+STRADS_API double strads_glm_survival(const strads_baseline *baseline,
+                                      uint32_t stratum, double time,
+                                      double margin);
+
+/* Computes sum c_i f(y_i, z_i), or of "cox" and "cox-efron" the loss of all
+ * rows, at the margins z[rows] of labels y[rows]. Of `options` the loss (not of
+ * classes), its parameter, row_weight and row_stratum are used. STRADS_EINVAL:
+ * a loss of classes, an option. STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_glm_loss(const strads_glm_options *options,
+                                      uint64_t rows, const double *y,
+                                      const double *z, double *out);
 
 /* Returns the prediction of a loss at margin = o + x'w + b: the number, the
  * mean, or the probability of the second class. NaN: unknown loss. */

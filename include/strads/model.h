@@ -14,7 +14,8 @@
  * "width": k and k values for each index; its intercepts are an array of k, or
  * a single 0. A model trained on a table also has "target" (the name of the
  * labels' column), "names" (of all columns) and, if missing fields were filled
- * in, "means" (of all columns). */
+ * in, "means" (of all columns). A model of times until an event also has
+ * "baseline": {"stratum": [...], "time": [...], "hazard": [...]}. */
 #ifndef STRADS_MODEL_H
 #define STRADS_MODEL_H
 
@@ -38,6 +39,16 @@ typedef struct strads_model_fit {
     uint32_t partitions;
 } strads_model_fit;
 
+/* The baseline hazard of a Cox model: a step function of time for each stratum.
+ * Step k says that from time[k] on, up to the stratum's next step, a row at
+ * margin 0 has the cumulative hazard hazard[k]; before the first it is 0. */
+typedef struct strads_baseline {
+    uint64_t n;              /* steps of all strata */
+    const uint32_t *stratum; /* [n] ascending; 0 if there are none */
+    const double *time;      /* [n] ascending in each stratum, from 0 up */
+    const double *hazard;    /* [n] ascending in each stratum, from 0 up */
+} strads_baseline;
+
 typedef struct strads_model {
     const char *program;
     uint64_t columns; /* parameters: index[k] < columns, at most 2^32 - 2 */
@@ -53,6 +64,7 @@ typedef struct strads_model {
     const double *means;       /* with names: [columns] replacements of missing
                                   fields, as strads_data_col_means; or NULL */
     const char *target;        /* name of the column of labels, or NULL */
+    strads_baseline baseline;  /* of times until an event; n is 0: none */
 } strads_model;
 
 /* Makes a model from the result of a run: its nonzero coefficients and its
