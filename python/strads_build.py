@@ -314,6 +314,11 @@ typedef struct strads_model_fit {
     uint32_t partitions;
     ...;
 } strads_model_fit;
+typedef struct strads_baseline {
+    uint64_t n;
+    const uint32_t *stratum;
+    const double *time, *hazard;
+} strads_baseline;
 typedef struct strads_model {
     const char *program;
     uint64_t columns;
@@ -325,6 +330,7 @@ typedef struct strads_model {
     const double *value;
     const char *options;
     strads_model_fit fit;
+    strads_baseline baseline;
     ...;
 } strads_model;
 strads_err strads_model_write(const strads_model *, const char *);
@@ -344,7 +350,7 @@ typedef struct strads_glm_options {
     double loss_parameter, lambda, lambda_ratio, l1_ratio, gamma, lower, upper;
     bool intercept, standardize;
     const double *row_weight, *row_offset, *penalty_factor, *start_intercept;
-    const uint32_t *column_group;
+    const uint32_t *column_group, *row_stratum;
     ...;
 } strads_glm_options;
 typedef struct strads_glm_path_options {
@@ -358,6 +364,9 @@ const strads_path_point *strads_glm_path(const void *, uint32_t *);
 double strads_glm_lambda_max(const void *);
 bool strads_glm_separable(const void *);
 const double *strads_glm_intercepts(const void *);
+const strads_baseline *strads_glm_baseline(const void *);
+strads_err strads_glm_loss(const strads_glm_options *, uint64_t,
+                           const double *, const double *, double *);
 double strads_glm_mean(const char *, double);
 bool strads_glm_classifies(const char *);
 typedef struct strads_glm_dispersion {

@@ -155,6 +155,7 @@ class Summary:
     def frame(self) -> Any: ...
 
 class GLM(_Regressor):
+    baseline_: dict[str, NDArray[Any]] | None
     def __init__(self, loss: str = "squared", penalty: str = "l1", *,
                  alpha: float = 1.0, l1_ratio: float = 0.5,
                  gamma: float | None = None, groups: ArrayLike | None = None,
@@ -167,7 +168,10 @@ class GLM(_Regressor):
                  verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: ArrayLike,
             sample_weight: ArrayLike | None = None,
-            offset: ArrayLike | None = None) -> _Self: ...
+            offset: ArrayLike | None = None,
+            strata: ArrayLike | None = None) -> _Self: ...
+    def predict_survival(self, X: _Matrix, times: ArrayLike,
+                         strata: ArrayLike | None = None) -> _Floats: ...
     def summary(self, X: _Matrix, y: ArrayLike,
                 sample_weight: ArrayLike | None = None,
                 offset: ArrayLike | None = None, *,
@@ -347,7 +351,8 @@ def glm_path(X: _Matrix, y: ArrayLike, loss: str = "squared",
              sample_weight: ArrayLike | None = None,
              offset: ArrayLike | None = None, fit_intercept: bool = False,
              tol: float = 1e-6, n_jobs: int | None = None,
-             max_iter: int | None = None) -> tuple[_Floats, ...]: ...
+             max_iter: int | None = None,
+             strata: ArrayLike | None = None) -> tuple[_Floats, ...]: ...
 
 # ---- topics and factors ----------------------------------------------------
 
@@ -466,10 +471,12 @@ class Model:
     intercept: float | _Floats
     options: dict[str, Any]
     fit: dict[str, float]
+    baseline: dict[str, NDArray[Any]] | None
     def __init__(self, program: str, coef: ArrayLike,
                  intercept: ArrayLike = 0.0, *,
                  options: dict[str, Any] | None = None,
-                 fit: dict[str, float] | None = None) -> None: ...
+                 fit: dict[str, float] | None = None,
+                 baseline: dict[str, NDArray[Any]] | None = None) -> None: ...
     def decision_function(self, X: _Matrix) -> _Floats: ...
     def save(self, path: _Path) -> None: ...
 

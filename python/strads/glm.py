@@ -14,6 +14,7 @@ from ._strads import ffi, lib
 from .classify import Classifier, Probable
 from .linear import (_Regressor, checked_labels, path_of, row_weights,
                      set_lambda)
+from .model import baseline_of
 from .search import counted
 
 
@@ -38,6 +39,19 @@ def _floats_of(name, given):
         params.refuse(name, given, "an array of numbers, or None")
 
 
+def _strata_of(strata, rows):
+    """[rows] of u32, or None."""
+    if strata is None:
+        return None
+    given = np.asarray(strata)
+    if given.shape != (rows,) or given.dtype.kind not in "iu" or \
+            np.any(given < 0) or np.any(given > 0xffffffff):
+        raise ValueError(f"strata has the shape {given.shape} and the type "
+                         f"{given.dtype}; expected ({rows},) whole numbers "
+                         "from 0 up, the same for all rows of a stratum")
+    return np.ascontiguousarray(given, dtype=np.uint32)
+
+
 def _factors_of(factors, columns):
     given = _floats_of("penalty_factors", factors)
     if given.shape != (columns,) or not np.all(np.isfinite(given)) or \
@@ -49,7 +63,7 @@ def _factors_of(factors, columns):
 
 def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
             penalty_factors=None, lower=None, upper=None, parameter=0,
-            fit_intercept=True, standardize=False, offset=None):
+            fit_intercept=True, standardize=False, offset=None, strata=None):
     """strads_glm_options, and the objects that must live as long as they do.
     """
     kept = [ffi.new("char[]", name.encode()) for name in (loss, penalty)]
@@ -75,10 +89,14 @@ def _config(columns, loss, penalty, *, l1_ratio=0.5, gamma=None, groups=None,
                              "be any other")
     if offset is not None:
         config.row_offset = engine.pointer(offset, "double *")
+    if strata is not None:
+        kept.append(strata)
+        config.row_stratum = engine.pointer(strata, "uint32_t *")
     return config, kept
 
 
-def _config_of(model, columns, loss, penalty, parameter, offset=None):
+def _config_of(model, columns, loss, penalty, parameter, offset=None,
+               strata=None):
     """_config for an estimator's parameters; missing ones have their defaults.
     """
     given = {name: getattr(model, name)
@@ -86,7 +104,7 @@ def _config_of(model, columns, loss, penalty, parameter, offset=None):
                           "lower", "upper", "standardize")
              if hasattr(model, name)}
     return _config(columns, loss, penalty, parameter=parameter, offset=offset,
-                   fit_intercept=model.fit_intercept, **given)
+                   strata=strata, fit_intercept=model.fit_intercept, **given)
 
 
 _SHARE = params.number(least=0.001, most=1)
@@ -113,7 +131,9 @@ class GLM(_Regressor):
     ----------
     loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md); for
         "cox" and "cox-efron" y is the time of an event, or minus the time up to
-        which there was none, predict returns risks, and score the concordance
+        which there was none, predict returns risks, and score the concordance;
+        ``baseline_`` is then a dict of the steps of the baseline hazard:
+        arrays stratum, time, hazard
     penalty : str, "l1", "elastic-net", "ridge", "group", "sparse-group", "mcp",
         "scad", "none"
     alpha : float >= 0, weight of the penalty; 0: none
@@ -142,9 +162,9 @@ class GLM(_Regressor):
     _loss = property(lambda self: self.loss)
     _parameter = property(lambda self: self.loss_parameter or 0)
 
-    def _prepared(self, X, y, sample_weight, offset, cv=None):
+    def _prepared(self, X, y, sample_weight, offset, cv=None, strata=None):
         """Checked rows with positive weight (all, if `cv` lists rows by their
-        numbers), their offset, and their options."""
+        numbers), their offset and strata, and their options."""
         self._check_parameters()
         if lib.strads_glm_classifies(self._loss.encode()):
             raise ValueError(f"loss {self._loss!r} is of classes; expected one "
@@ -154,35 +174,70 @@ class GLM(_Regressor):
                          offset is not None):
             raise ValueError("offset: rows have none on several processes in "
                              "this version; leave it out")
+        if engine.agreed(lambda all_: len(all_) > 1 and any(all_),
+                         strata is not None):
+            raise ValueError("strata: rows have none on several processes in "
+                             "this version; leave them out")
         if offset is not None:
             offset = _floats_of("offset", offset)
             if offset.shape != (X.shape[0],) or not np.all(np.isfinite(offset)):
                 raise ValueError(f"offset has the shape {offset.shape}; "
                                  f"expected ({X.shape[0]},), all finite")
+        strata = _strata_of(strata, X.shape[0])
         weight = row_weights(sample_weight, X)
         if not search.lists_rows(cv):
             if weight is not None and offset is not None:
                 offset = np.ascontiguousarray(offset[weight > 0])
+            if weight is not None and strata is not None:
+                strata = np.ascontiguousarray(strata[weight > 0])
             X, y, weight = counted(X, y, weight)
         config, kept = _config_of(self, X.shape[1], self._loss, self._penalty,
-                                  self._parameter, offset)
-        return X, y, weight, offset, config, kept
+                                  self._parameter, offset, strata)
+        return X, y, weight, offset, strata, config, kept
 
-    def fit(self, X, y, sample_weight=None, offset=None):
-        """Fits the model; `offset` [n] is added to X @ coef_; returns self."""
-        X, y, weight, _, config, kept = self._prepared(X, y, sample_weight,
-                                                       offset)
+    def fit(self, X, y, sample_weight=None, offset=None, strata=None):
+        """Fits the model; `offset` [n] is added to X @ coef_; `strata` [n], of
+        "cox" and "cox-efron": the number of each row's stratum. Returns self.
+        """
+        X, y, weight, _, _, config, kept = self._prepared(
+            X, y, sample_weight, offset, strata=strata)
         if self._penalty != "none":
             set_lambda(config, self.alpha)
         return self._done(self._fitted(config, X, y, weight,
                                        self._start(X.shape[1])), glm=True)
+
+    def _fitted(self, config, X, y, weight, start=None, **more):
+        finished = super()._fitted(config, X, y, weight, start, **more)
+        if self._loss in _TIMES:
+            self.baseline_ = baseline_of(
+                lib.strads_glm_baseline(finished.state))
+        return finished
+
+    @available_if(lambda self: self._loss in _TIMES)
+    def predict_survival(self, X, times, strata=None):
+        """The probabilities [n_samples, len(times)] of no event up to each of
+        `times`; `strata` [n] as of fit, None: 0."""
+        risk = self.predict(X)
+        times = np.atleast_1d(_floats_of("times", times))
+        strata = np.zeros(len(risk), np.uint32) if strata is None else \
+            _strata_of(strata, len(risk))
+        steps = self.baseline_
+        hazard = np.empty((len(risk), len(times)))
+        for each in np.unique(strata):
+            own = steps["stratum"] == each
+            if not np.any(own):
+                raise ValueError(f"strata: {each} has no events in the fit; "
+                                 "expected one of the fit's strata")
+            at = np.searchsorted(steps["time"][own], times, "right")
+            hazard[strata == each] = np.append(0, steps["hazard"][own])[at]
+        return np.exp(-hazard * risk[:, None])
 
     def summary(self, X, y, sample_weight=None, offset=None, *, level=0.95):
         """Standard errors, tests and intervals of a fit without a penalty (alpha
         0 or penalty "none"), on the data of the fit: a Summary. Estimates are
         those of `fit`, as exact as its `tol`."""
         errors.check_fit(self, X, self._penalty)
-        X, y, weight, offset, _, _ = self._prepared(X, y, sample_weight, offset)
+        X, y, weight, offset, *_ = self._prepared(X, y, sample_weight, offset)
         config, kept = _config(X.shape[1], self._loss, "none",
                                parameter=self._parameter, offset=offset,
                                fit_intercept=self.fit_intercept)
@@ -325,7 +380,7 @@ class HuberRegressor(GLM):
 
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
-        X, y, weight, _, config, kept = self._prepared(
+        X, y, weight, _, _, config, kept = self._prepared(
             X, y, sample_weight, None, cv=())  # outliers_ has all rows
         each = np.ones(len(y)) if weight is None else weight
         total, mean = engine.agreed(lambda all_: np.sum(all_, axis=0), [
@@ -494,10 +549,12 @@ class GLMClassifier(Classifier):
 def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
              eps=1e-2, l1_ratio=0.5, gamma=None, groups=None,
              loss_parameter=None, sample_weight=None, offset=None,
-             fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None):
+             fit_intercept=False, tol=1e-6, n_jobs=None, max_iter=None,
+             strata=None):
     """Fits at `n_alphas` alphas, from the largest with a nonzero coefficient
     down to `eps` of it, or at `alphas` (>= 0), in one run with warm starts.
-    Losses of classes take two labels; the larger one is positive.
+    Losses of classes take two labels; the larger one is positive. `strata` as
+    of GLM.fit.
 
     Returns alphas [n], coefs [n_features, n], dual_gaps [n]; with
     fit_intercept also the intercepts [n]."""
@@ -519,7 +576,8 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
     fit, kept = _config(X.shape[1], loss, penalty, l1_ratio=l1_ratio,
                         gamma=gamma, groups=groups,
                         parameter=loss_parameter or 0,
-                        fit_intercept=fit_intercept, offset=offset)
+                        fit_intercept=fit_intercept, offset=offset,
+                        strata=_strata_of(strata, X.shape[0]))
     config = ffi.new("strads_glm_path_options *")
     config.fit = fit[0]
     kept.append(search.set_points(config, alphas, n_alphas, eps))
@@ -557,13 +615,41 @@ def _twice_the_loss(loss, parameter):
             "gamma": gamma, "tweedie": tweedie}[loss]
 
 
+def _losses_of_all(config, y, weight):
+    """losses(z [n, points], held) of a loss of all rows, for search_path:
+    twice the loss of all rows minus that of the rows that are not held out, at
+    each point, and the weight of the events that are."""
+    if engine.team():
+        raise ValueError("times until an event: no cross-validation on several "
+                         "processes in this version; take one")
+    each = np.ones(len(y)) if weight is None else weight
+
+    def loss(z, kept):
+        options = ffi.new("strads_glm_options *", config[0])
+        options.row_weight = engine.pointer(kept, "double *")
+        out = ffi.new("double *")
+        engine.call(lib.strads_glm_loss, options, len(y),
+                    engine.pointer(y, "double *"),
+                    engine.pointer(z, "double *"), out)
+        return out[0]
+
+    def losses(z, held):
+        rest = each.copy()
+        rest[held] = 0
+        return [2 * (loss(own, each) - loss(own, rest))
+                for own in np.ascontiguousarray(z.T)], \
+            np.sum(each[held][~np.signbit(y[held])])
+    return losses
+
+
 class GLMCV(GLM):
     """A GLM; alpha is chosen by cross-validation.
 
     Parameters as of GLM, and `n_alphas`, `eps`, `alphas` and `cv` of LassoCV.
     Additional attributes: ``alpha_``; ``alphas_`` [n]; ``error_path_`` [n,
     folds], twice the mean loss of held-out rows (the squared error or the
-    deviance); ``error_`` [n], its mean; ``error_deviation_`` [n], its standard
+    deviance; for "cox" and "cox-efron" twice the loss of all rows minus that of
+    the training rows, for each held-out event); ``error_`` [n], its mean; ``error_deviation_`` [n], its standard
     error; ``alpha_1se_``, the largest alpha with an error within one standard
     error of the best.
     """
@@ -578,17 +664,16 @@ class GLMCV(GLM):
 
     warm_start = False
 
-    def fit(self, X, y, sample_weight=None, offset=None):
+    def fit(self, X, y, sample_weight=None, offset=None, strata=None):
         """Chooses alpha, then fits with it; returns self."""
-        if self._loss in _TIMES:
-            raise ValueError(f"loss {self._loss!r} has no cross-validation; "
-                             "take glm_path, or GLM and its score")
-        X, y, weight, offset, config, kept = self._prepared(
-            X, y, sample_weight, offset, self.cv)
+        X, y, weight, offset, strata, config, kept = self._prepared(
+            X, y, sample_weight, offset, self.cv, strata)
+        losses = _losses_of_all(config, y, weight) if self._loss in _TIMES \
+            else _twice_the_loss(self._loss, self._parameter or
+                                 _USUAL.get(self._loss))
         found = search.search_path(
             self, config, X, y, weight, search.folds_of(self.cv, X, y),
-            _twice_the_loss(self._loss, self._parameter or
-                            _USUAL.get(self._loss)), offset)
+            losses, offset, strata, whole=self._loss in _TIMES)
         self.alphas_, self.error_path_, self.error_, self.error_deviation_, \
             self.alpha_, self.alpha_1se_, _ = found
         set_lambda(config, self.alpha_)

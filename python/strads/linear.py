@@ -208,7 +208,8 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
               if np.size(self.intercept_) > 1 else self._dense_coef().ravel(),
               self.intercept_ if np.size(self.intercept_) > 1
               else float(np.ravel(self.intercept_)[0]), options=options,
-              fit={"rounds": np.max(self.n_iter_)}).save(path)
+              fit={"rounds": np.max(self.n_iter_)},
+              baseline=getattr(self, "baseline_", None)).save(path)
 
     @classmethod
     def load(cls, path):

@@ -11,21 +11,33 @@ from . import engine, packs
 from ._strads import ffi, lib
 
 
+_STEPS = ("stratum", np.uint32), ("time", np.float64), ("hazard", np.float64)
+
+
+def baseline_of(found):
+    """A strads_baseline as a dict of arrays; None: it has no steps."""
+    return {key: np.frombuffer(
+        ffi.buffer(getattr(found, key), found.n * np.dtype(dtype).itemsize),
+        dtype).copy() for key, dtype in _STEPS} if found.n else None
+
+
 class Model:
     """A linear model in the command's format (strads/model.h).
 
     Attributes: program, coef [n_features] or [classes, n_features], intercept
     (a number, or [classes]), options (a dict), fit (a dict of objective, gap,
-    rounds, seconds, seed, partitions).
+    rounds, seconds, seed, partitions), baseline (of times until an event: a
+    dict of arrays stratum, time, hazard; or None).
     """
 
     def __init__(self, program, coef, intercept=0.0, *, options=None,
-                 fit=None):
+                 fit=None, baseline=None):
         self.program = program
         self.coef = np.asarray(coef, dtype=np.float64)
         self.intercept = intercept
         self.options = dict(options or {})
         self.fit = dict(fit or {})
+        self.baseline = baseline
         self._check()
 
     def _check(self):
@@ -50,7 +62,8 @@ class Model:
         if not isinstance(state, dict):
             raise ValueError("the pickle of a model is damaged")
         self.__dict__.update({"program": None, "coef": None, "intercept": None,
-                              "options": None, "fit": None, **state})
+                              "options": None, "fit": None, "baseline": None,
+                              **state})
         self._check()
 
     def decision_function(self, X):
@@ -73,6 +86,12 @@ class Model:
             "value": engine.pointer(value, "double *"), "options": options})
         if rows.shape[1] > 1:
             model.intercepts = engine.pointer(intercepts, "double *")
+        if self.baseline is not None:
+            steps = [np.ascontiguousarray(self.baseline[key], dtype) for
+                     key, dtype in _STEPS]
+            model.baseline = {"n": len(steps[0]), **{
+                key: engine.pointer(each, f"{kind} *") for (key, _), each, kind
+                in zip(_STEPS, steps, ("uint32_t", "double", "double"))}}
         for key in ("objective", "gap", "seconds"):
             setattr(model.fit, key, self.fit.get(key, float("nan")))
         for key, least in ("rounds", 0), ("seed", 0), ("partitions", 1):
@@ -218,7 +237,7 @@ def read_model(path):
            ("objective", "gap", "rounds", "seconds", "seed", "partitions")}
     return Model(ffi.string(model.program).decode(),
                  coef[:, 0] if width == 1 else coef.T, intercept,
-                 options=options, fit=fit)
+                 options=options, fit=fit, baseline=baseline_of(model.baseline))
 
 
 def _read_topics(path):

@@ -188,11 +188,13 @@ def _alphas_of(model, config, X, y, weight):
                                   else given)
 
 
-def search_path(model, config, X, y, weight, folds, losses, offset=None):
+def search_path(model, config, X, y, weight, folds, losses, offset=None,
+                strata=None, whole=False):
     """Cross-validates a path of strads_glm_options; returns a Search.
 
-    losses(z [rows, n], y [rows, 1]): the losses of predictions; offset: [rows]
-    of f64, or None."""
+    losses(z [rows, n], y [rows, 1]): the losses of predictions; whole: losses(z
+    of all rows, held-out rows): their sums [n], and the weight that they are
+    divided by. offset: [rows] of f64, strata: [rows] of u32, or None."""
     alphas = np.ascontiguousarray(_alphas_of(model, config, X, y, weight))
 
     def path(fold, stop, workers):
@@ -204,6 +206,9 @@ def search_path(model, config, X, y, weight, folds, losses, offset=None):
             used = np.ascontiguousarray(
                 offset[train_weight(fold, weight) > 0])
             options.fit.row_offset = engine.pointer(used, "double *")
+        if strata is not None:
+            own = np.ascontiguousarray(strata[train_weight(fold, weight) > 0])
+            options.fit.row_stratum = engine.pointer(own, "uint32_t *")
         rows, labels, kept = training(fold, X, y, weight)
         finished = engine.run(
             engine.program_named("glm-path"), options, rows, labels,
@@ -221,13 +226,17 @@ def search_path(model, config, X, y, weight, folds, losses, offset=None):
             each_fold(model, folds, lambda *fold: engine.shared(
                 lambda: path(*fold)))):
         held = folds[k].test
-        z = safe_sparse_dot(X[held], coefficients, dense_output=True) + \
-            intercepts
+        counted_rows = slice(None) if whole else held
+        z = safe_sparse_dot(X[counted_rows], coefficients,
+                            dense_output=True) + intercepts
         if offset is not None:
-            z += offset[held, None]
-        each = np.ones(len(held)) if weight is None else weight[held]
-        sums = engine.agreed(lambda all_: np.sum(all_, axis=0), np.append(
-            each @ losses(z, y[held, None]), each.sum()))
+            z += offset[counted_rows, None]
+        if whole:
+            sums = np.append(*losses(z, held))
+        else:
+            each = np.ones(len(held)) if weight is None else weight[held]
+            sums = engine.agreed(lambda all_: np.sum(all_, axis=0), np.append(
+                each @ losses(z, y[held, None]), each.sum()))
         size[k] = sums[-1]
         errors[:len(intercepts), k] = sums[:-1] / max(size[k], 1e-300)
         gaps[:len(gap)] = np.maximum(gaps[:len(gap)], gap)

@@ -535,10 +535,68 @@ def test_cox_is_the_partial_likelihoods_minimum():
     assert np.allclose(ours.predict(X), np.exp(X @ w))
     assert 0.6 < ours.score(X, times) < 1
     assert ours.score(X[:, ::-1], times) < ours.score(X, times)
-    with pytest.raises(ValueError, match="no cross-validation"):
-        strads.GLMCV("cox").fit(X, times)
     with pytest.raises(ValueError, match="no row has an event"):
         strads.GLM("cox").fit(X, -np.abs(times))
+
+
+def test_cox_has_strata_survival_and_cross_validation(tmp_path):
+    X, y = regression(cols=3)
+    rng = np.random.default_rng(5)
+    times = np.round(9 * np.exp(-X[:, 0] / 3 + rng.normal(size=len(y)) / 3)) + 1
+    times[rng.random(len(y)) < 0.3] *= -1
+    strata = np.arange(len(y)) % 2 * 4
+    weight = 1 + np.arange(len(y)) % 3
+    kept = rng.random(len(y)) < 0.8
+
+    def loss(z, w):  # Breslow's, within strata
+        sum_ = 0
+        for s in 0, 4:
+            for t in np.unique(times[(times > 0) & (strata == s) & (w > 0)]):
+                now = w * ((times == t) & (strata == s))
+                at = w * ((np.abs(times) >= t) & (strata == s))
+                sum_ += now.sum() * np.log(at @ np.exp(z) / now.sum()) - now @ z
+        return sum_
+
+    def fitted(rows, w):
+        return strads.GLM("cox", "ridge", alpha=0.02, tol=1e-10).fit(
+            X[rows], times[rows], w[rows], strata=strata[rows])
+    model = fitted(slice(None), weight)
+    z = X @ model.coef_
+    best = loss(z, weight) / weight.sum() + 0.01 * model.coef_ @ model.coef_
+    assert np.isclose(model.objective_, best)
+
+    # The baseline hazard, and survival by it
+    own = strata == 4
+    hazard = sum(weight[i] / (weight[own & (np.abs(times) >= times[i])] @
+                              np.exp(z[own & (np.abs(times) >= times[i])]))
+                 for i in np.flatnonzero(own & (times > 0) & (times <= 10)))
+    survival = model.predict_survival(X, [0, 10], strata)
+    assert np.all(survival[:, 0] == 1)
+    assert np.allclose(survival[own, 1], np.exp(-hazard * np.exp(z[own])))
+    model.save(tmp_path / "m.json")
+    again = strads.GLM.load(tmp_path / "m.json")
+    assert np.array_equal(again.predict_survival(X, 10, strata),
+                          survival[:, 1:])
+    read = strads.read_model(tmp_path / "m.json")
+    assert np.array_equal(read.baseline["hazard"], model.baseline_["hazard"])
+    with pytest.raises(ValueError, match="strata: 3 has no events"):
+        model.predict_survival(X[:1], 10, [3])
+    with pytest.raises(ValueError, match="strata has the shape"):
+        strads.GLM("cox").fit(X, times, strata=strata[:3])
+    with pytest.raises(ValueError, match="the loss squared has none"):
+        strads.GLM().fit(X, np.abs(times), strata=strata)
+    assert not hasattr(strads.GLM(), "predict_survival")
+
+    # Errors of folds are differences of losses
+    found = strads.GLMCV("cox", "ridge", alphas=[0.02, 0.1], tol=1e-10,
+                         cv=[(np.flatnonzero(kept), np.flatnonzero(~kept)),
+                             (np.flatnonzero(~kept), np.flatnonzero(kept))]
+                         ).fit(X, times, weight, strata=strata)
+    for k, rows in enumerate((kept, ~kept)):
+        z = X @ fitted(rows, weight).coef_
+        right = 2 * (loss(z, weight) - loss(z, weight * rows))
+        events = weight[~rows & (times > 0)].sum()
+        assert np.isclose(found.error_path_[1, k], right / events, rtol=1e-5)
 
 
 def test_sparse_group_lasso_meets_its_optimality_conditions():
