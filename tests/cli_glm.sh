@@ -198,6 +198,22 @@ near "$(sed -n 3p g.csv | cut -d, -f3)" 5.41555597243 1e-5 "cv.glmnet's cvm"
 sed 's/^[0-9]/-&/' times.svm >censored.svm
 refuses 2 'no row has an event' glm train censored.svm --loss cox --quiet
 
+# A quantile: the same median on 1 and 2 workers; 9 of 10 labels are below the
+# prediction; a model on its data has twice the loss that cv reports of its rows
+trains median "$year_train" --loss quantile --lambda 0.01 --intercept
+gives 0 glm train "$year_train" --loss quantile --lambda 0.01 --workers 2 \
+    --partitions 4 --model l.json
+near "$(member median.json objective)" "$(member l.json objective)" 2e-6 median
+trains high "$year_train" --loss quantile --loss-parameter 0.9 --lambda 0.02 \
+    --intercept
+gives 0 glm predict high.json "$year_train"
+paste -d ' ' out "$year_train" | awk '{ n += $2 <= $1 } END {
+    exit !(n / NR > 0.88 && n / NR < 0.94) }' || fail "not the quantile of 0.9"
+refuses 2 'loss-parameter is 1; for the loss quantile it must be above 0 and' \
+    glm train "$year_train" --loss quantile --loss-parameter 1 --quiet
+refuses 2 'by columns has no quantile' glm train "$year_train" --loss quantile \
+    --cut columns --quiet
+
 # Coefficients of a group are 0 together, for example the columns of a topic
 awk 'BEGIN { for (j = 0; j < 2000; j++) print int(j / 4) }' >groups
 trains group "$year_train" --penalty group --groups groups --lambda-ratio 0.3 \

@@ -608,6 +608,7 @@ static strads_err refuse_options(const glm_problem *p)
         : o->penalty_factors || o->penalty_factor ? "penalty-factors"
         : p->loss->joint                          ? "multinomial"
         : p->loss->whole                          ? "cox"
+        : p->loss->smooth                         ? "quantile"
         : p->penalty != &glm_penalty_l1 &&
                 p->penalty != &glm_penalty_elastic_net
             ? "penalty but l1 and elastic-net"

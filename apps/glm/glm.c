@@ -9,6 +9,7 @@
  *     risks    y, c, z of all rows    -> all workers: r of a loss of the whole;
  *                                        at the end its baseline hazard
  *     origins  samples of full columns -> which are shifted, and how far
+ *     recentre nothing                 -> the smoothing of a loss with a kink
  *     labels   labels and sums         -> targets, weights, b at w = 0
  *     target   nothing                 -> the next of several problems begins
  *     rows     y, c, o, z              -> the coordinator
@@ -98,8 +99,8 @@ void glm_take_slopes(glm_local *local)
     local->fresh = false;
     if (local->problem.loss->whole) /* glm_receive_risks() has them */
         return;
-    (void)local->problem.loss->evaluate(&rows, local->problem.p, local->r,
-                                        NULL);
+    (void)glm_evaluate(&local->problem, &local->smoothing, &rows, local->r,
+                       NULL);
 }
 
 static strads_err update_scan(strads_task *task)
@@ -333,6 +334,7 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     if (state->problem.loss->constant)
         take_square(state, commit);
     glm_bounds_note_scan(commit);
+    state->recentres = false;
     if (!state->began && state->alone) {
         if ((err = hold_start(commit, &some)))
             return err;
@@ -370,6 +372,10 @@ strads_err glm_aggregate_scan(strads_commit *commit)
     if (is_through(state, commit->tolerance)) {
         state->done[state->target] = outcome_of(state);
         begin_next(state);
+        return STRADS_OK;
+    }
+    if (state->recentres) {
+        state->next = GLM_TO_RECENTRE;
         return STRADS_OK;
     }
     return state->ridge.used ? glm_whole_judge(commit) : glm_choose(commit);
@@ -509,6 +515,8 @@ strads_err glm_schedule(strads_turn *turn)
         return dispatch_target(turn);
     case GLM_TO_ROWS:
         return dispatch_phase(turn, GLM_ROWS, one);
+    case GLM_TO_RECENTRE:
+        return dispatch_phase(turn, GLM_RECENTRE, none);
     case GLM_TO_CERTIFY:
         return dispatch_all(turn, GLM_CERTIFY);
     case GLM_TO_SCAN:
@@ -587,6 +595,12 @@ const strads_phase glm_phases[GLM_PHASES] = {
                    .update = glm_update_risks,
                    .aggregate = glm_aggregate_risks,
                    .receive = glm_receive_risks},
+    [GLM_RECENTRE] = {.name = "recentre",
+                      .when = STRADS_WHEN_CALLED,
+                      .ignores_values = true,
+                      .partial = glm_target_size,
+                      .update = glm_update_recentre,
+                      .aggregate = glm_aggregate_recentre},
     [GLM_SCAN] = {.name = "scan",
                   .when = STRADS_WHEN_CALLED,
                   .reports = true,

@@ -40,8 +40,8 @@ strads_err glm_bounds_new(glm_state *state, uint64_t rows)
     glm_bounds *bounds = &state->bounds;
     const uint32_t n = state->groups.n;
 
-    bounds->used =
-        !state->joint.used && !state->ridge.used && glm_bounds_pay(state->data);
+    bounds->used = !state->joint.used && !state->ridge.used &&
+                   !state->problem.loss->smooth && glm_bounds_pay(state->data);
     if (!bounds->used)
         return STRADS_OK;
     bounds->base = calloc(n + 1, sizeof(*bounds->base));

@@ -228,6 +228,7 @@ static double free_slope(const glm_state *state, uint64_t j)
 static double mean_bend(const glm_state *state, double r)
 {
     return state->problem.loss->constant   ? 0
+           : state->problem.loss->smooth   ? 1 / state->smoothing.width
            : state->problem.loss->flattens ? fmin(1, r / sqrt(state->weight))
                                            : 1;
 }
@@ -332,8 +333,12 @@ void glm_certify(strads_commit *commit)
     glm_find_active(state);
     if (!state->problem.loss->constant)
         state->loss = set->loss =
-            state->problem.loss->evaluate(&rows, state->problem.p, r, NULL);
+            glm_evaluate(&state->problem, &state->smoothing, &rows, r, NULL);
     const glm_totals sum = glm_add_up(state);
+    const double smoothed = state->loss + sum.penalty;
+    if (state->problem.loss->smooth)
+        state->loss =
+            state->problem.loss->evaluate(&rows, state->problem.p, NULL, NULL);
     state->primal = state->loss + sum.penalty;
     const double floor = smallest_primal(state);
     if (state->bounds.unscanned > state->lambda) { /* may be too steep */
@@ -373,8 +378,14 @@ void glm_certify(strads_commit *commit)
         state->gap += fmin((left - state->excess) / unit, 1);
     if (state->ridge.used) /* its steps detect stalls themselves */
         return;
-    linear_watch_scan(&state->watch, state->primal, gained);
+    linear_watch_scan(&state->watch, smoothed, gained);
     watch_progress(state);
+    if (!state->problem.loss->smooth)
+        return;
+    const double other = unboxed - glm_smoothing_term(state, r, share);
+    glm_judge_smoothed(state,
+                       glm_excess(smoothed, box_dual(state, other, share)),
+                       commit->tolerance / 2 * unit);
 }
 
 double glm_square(glm_state *state)
@@ -383,8 +394,8 @@ double glm_square(glm_state *state)
     const glm_rows rows = {set->n_rows, set->y, set->c, set->z};
 
     if (!state->problem.loss->constant)
-        (void)state->problem.loss->evaluate(&rows, state->problem.p, set->trial,
-                                            NULL);
+        (void)glm_evaluate(&state->problem, &state->smoothing, &rows,
+                           set->trial, NULL);
     return residual_square(state, set->trial);
 }
 

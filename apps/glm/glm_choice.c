@@ -54,6 +54,7 @@ void glm_begin_lambda(glm_state *state, double lambda)
     state->dual = 0;
     state->unboxed = state->intercept_slope = state->best_dual = 0;
     state->scans = 0;
+    state->recentred = 0;
     state->ease = 1;
     state->gap_before = 0;
     state->set.settled = settled(state);
@@ -95,8 +96,8 @@ static double mean_curvature(glm_state *state)
 
     if (state->problem.loss->constant)
         return 1;
-    (void)state->problem.loss->evaluate(&rows, state->problem.p, NULL,
-                                        set->along);
+    (void)glm_evaluate(&state->problem, &state->smoothing, &rows, NULL,
+                       set->along);
     for (uint64_t i = 0; i < set->n_rows; i++)
         sum += set->along[i];
     return sum / state->weight;

@@ -21,11 +21,18 @@
     LOSS("gamma", gamma)                 \
     LOSS("tweedie", tweedie)             \
     LOSS("huber", huber)                 \
+    LOSS("quantile", quantile)           \
     LOSS("cox", cox)                     \
     LOSS("cox-efron", cox_efron)
 
 /* Rows: targets, weights, margins. */
 typedef logistic_rows glm_rows;
+
+/* The smoothing of a loss with a kink (loss_quantile.c). */
+typedef struct glm_smoothing {
+    double width, first; /* > 0: the present one, the first one */
+    double *centre;      /* [rows] slopes, per weight */
+} glm_smoothing;
 
 typedef enum glm_labels {
     GLM_NUMBERS,  /* y is the label */
@@ -33,7 +40,7 @@ typedef enum glm_labels {
     GLM_POSITIVE, /* y is the label, > 0 */
     GLM_CLASSES,  /* y is -1 or 1, the second class is 1 */
     GLM_TIMES     /* the label is the time of an event, or minus the time up to
-                   * which there was none; y is its rank, with its sign
+                   * which there was none; y is its rank with that sign
                    * (glm_rank_times) */
 } glm_labels;
 
@@ -53,6 +60,11 @@ typedef struct glm_loss {
     /* Computes r = -c f' and h, which is the curvature c f'' or a bound that
      * gives a good model; either may be NULL. Returns sum c f. */
     double (*evaluate)(const glm_rows *rows, double p, double *r, double *h);
+    /* The same for the smoothed loss that fits of a loss with a kink minimise.
+     * Its dual value is the true one minus width/2 sum c (r/c - centre)^2.
+     * NULL: there is no kink. */
+    double (*smooth)(const glm_rows *rows, const glm_smoothing *s, double p,
+                     double *r, double *h);
     double (*conjugate)(double y, double u, double p); /* max_z u z - f(y, z) */
     /* sum c f*(y, -s r / c) or an upper bound, for 0 <= s <= 1; may
      * overwrite r. NULL: computed row by row. */

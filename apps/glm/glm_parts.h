@@ -48,6 +48,7 @@ enum {
     GLM_CERTIFY,
     GLM_UNSCALE,
     GLM_RISKS,
+    GLM_RECENTRE,
     GLM_PHASES
 };
 
@@ -192,10 +193,11 @@ typedef struct glm_local {
     linear_moved moved;     /* the shifted ones */
     linear_pending pending; /* not yet in z */
     linear_pairs pairs;
-    double level; /* subtracted from y, o and z */
-    bool plain;   /* all weights c are 1 */
-    double *root; /* [rows] sqrt c, if f'' is 1; NULL: all are 1 */
-    double *all;  /* y, c, z, r of all rows, [rows of the data] each, for a
+    double level;            /* subtracted from y, o and z */
+    bool plain;              /* all weights c are 1 */
+    double *root;            /* [rows] sqrt c, if f'' is 1; NULL: all are 1 */
+    glm_smoothing smoothing; /* of a loss with a kink */
+    double *all; /* y, c, z, r of all rows, [rows of the data] each, for a
                   * loss of the whole; NULL before its first scan */
 } glm_local;
 
@@ -212,7 +214,8 @@ typedef enum glm_next {
     GLM_TO_HESSIAN,
     GLM_TO_PRODUCT,
     GLM_TO_TARGET,
-    GLM_TO_CERTIFY
+    GLM_TO_CERTIFY,
+    GLM_TO_RECENTRE
 } glm_next;
 
 /* State of a problem that is not current. */
@@ -304,7 +307,10 @@ typedef struct glm_state {
                   * move */
     glm_path *path; /* NULL: one lambda */
     bool known;     /* scales and norms are known */
-    bool risks_known;  /* workers have r of the margins of all commits */
+    glm_smoothing smoothing; /* of a loss with a kink; */
+    bool recentres;          /* the smoothed problem is solved; */
+    uint32_t recentred;      /* this many times at this lambda */
+    bool risks_known;        /* workers have r of the margins of all commits */
     bool finishes;     /* the run ends: the next risks give the baseline */
     uint32_t *stratum; /* [rows] of times; NULL: one stratum */
     double drift; /* at the end: what workers' margins lack, because columns
@@ -601,6 +607,31 @@ size_t glm_risks_size(const strads_task *task);
 strads_err glm_update_risks(strads_task *task);
 strads_err glm_aggregate_risks(strads_commit *commit);
 strads_err glm_receive_risks(strads_task *task);
+
+/* glm_smooth.c: losses with a kink. The loss that a fit minimises. */
+static inline double glm_evaluate(const glm_problem *problem,
+                                  const glm_smoothing *s, const glm_rows *rows,
+                                  double *r, double *h)
+{
+    return problem->loss->smooth
+               ? problem->loss->smooth(rows, s, problem->p, r, h)
+               : problem->loss->evaluate(rows, problem->p, r, h);
+}
+/* The first width of the smoothing, from the mean square, mean (0: without an
+ * intercept) and largest |label|; the same in every process. Then sets it and
+ * the first centres. */
+double glm_first_width(double squares, double mean, double largest);
+void glm_smoothing_begin(const glm_problem *problem, uint64_t rows,
+                         double width, glm_smoothing *s);
+/* A phase: slopes become the centres. */
+strads_err glm_update_recentre(strads_task *task);
+strads_err glm_aggregate_recentre(strads_commit *commit);
+/* What the smoothing takes from the dual value at s r. */
+double glm_smoothing_term(const glm_state *state, const double *r, double s);
+/* After a certificate of the true loss, given P - D of the smoothed problem,
+ * which then guides the next steps. If the true P - D is below `least`, other
+ * centres would not lower it. */
+void glm_judge_smoothed(glm_state *state, double excess, double least);
 
 /* glm_softmax.c. Workers: whether classes are one problem; margins of the
  * block's values, or of none at w = 0; another class's turn; the whole.

@@ -19,7 +19,7 @@ static double freeze_set(const void *program, const double *z, double *root,
     const linear_set *set = &state->set;
     const glm_rows rows = {set->n_rows, set->y, set->c, z};
     const double loss =
-        state->problem.loss->evaluate(&rows, state->problem.p, rest, root);
+        glm_evaluate(&state->problem, &state->smoothing, &rows, rest, root);
 
     logistic_loops_choose()->freeze(set->n_rows, set->c, FLAT, root, rest);
     return loss;

@@ -211,6 +211,12 @@ static double mean_label(const glm_problem *problem, const survey *s)
                : 0;
 }
 
+static double width_of(const glm_problem *problem, const survey *s)
+{
+    return glm_first_width(s->squares / s->weight, mean_label(problem, s),
+                           s->largest);
+}
+
 static void take_level(glm_local *local, double level)
 {
     local->level = level;
@@ -251,6 +257,9 @@ strads_err glm_receive_labels(strads_task *task)
         return err;
     take_classes(local, task->share, &classes, exponent);
     take_level(local, mean_label(&local->problem, s));
+    if (local->problem.loss->smooth)
+        glm_smoothing_begin(&local->problem, local->rows,
+                            width_of(&local->problem, s), &local->smoothing);
     return take_roots(local);
 }
 
@@ -391,6 +400,9 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     state->weight = scalbn(state->weight, exponent);
     state->unit = 1;
     state->level = mean_label(&state->problem, s);
+    if (state->problem.loss->smooth)
+        glm_smoothing_begin(&state->problem, state->set.rows,
+                            width_of(&state->problem, s), &state->smoothing);
     err = set_first_intercepts(commit, s, &classes);
     if (classes.n > 0 && !err) {
         note_first_values(state, &classes);
@@ -717,11 +729,11 @@ strads_err glm_update_rows(strads_task *task)
 static double find_null(glm_state *state)
 {
     enum { STEPS_MAX = 100 };
-    const glm_loss *loss = state->problem.loss;
     linear_set *set = &state->set;
     const glm_rows rows = {set->rows, set->y, set->c, set->along};
     double *r = set->trial, *h = set->frozen; /* no model is open */
-    double least = loss->evaluate(&rows, state->problem.p, r, h);
+    double least =
+        glm_evaluate(&state->problem, &state->smoothing, &rows, r, h);
 
     for (int k = 0; k < STEPS_MAX && state->problem.options.intercept; k++) {
         double slope = 0, bend = 0;
@@ -731,7 +743,8 @@ static double find_null(glm_state *state)
         }
         for (uint64_t i = 0; i < set->rows; i++)
             set->along[i] += slope / bend;
-        const double next = loss->evaluate(&rows, state->problem.p, r, h);
+        const double next =
+            glm_evaluate(&state->problem, &state->smoothing, &rows, r, h);
         if (!(next < .9 * least))
             break;
         least = next;

@@ -31,6 +31,9 @@ static bool reserve_local(glm_local *local)
     for (size_t k = 0; k < sizeof(by_row) / sizeof(by_row[0]); k++)
         if (!(*by_row[k] = calloc(local->rows + 1, sizeof(double))))
             return false;
+    if (local->problem.loss->smooth &&
+        !(local->smoothing.centre = calloc(local->rows + 1, sizeof(double))))
+        return false;
     return linear_pending_new(local->columns, &local->pending);
 }
 
@@ -103,6 +106,7 @@ void glm_close(void *opened)
     linear_pairs_free(&local->pairs);
     free(local->root);
     free(local->all);
+    free(local->smoothing.centre);
     linear_classes_free(&local->classes);
     free(local);
 }
@@ -195,6 +199,9 @@ static bool reserve_state(glm_state *state, uint64_t rows)
     state->scan = calloc(n, sizeof(uint32_t));
     state->active = calloc(n, sizeof(uint32_t));
     state->offset = calloc(rows + 1, sizeof(double));
+    if (state->problem.loss->smooth &&
+        !(state->smoothing.centre = calloc(rows + 1, sizeof(double))))
+        return false;
     return state->b && state->done && state->wide && state->candidate &&
            state->scan && state->active && state->offset;
 }
@@ -308,6 +315,7 @@ void glm_end(void *begun)
     free(state->wide);
     free(state->offset);
     free(state->margins);
+    free(state->smoothing.centre);
     free(state->stratum);
     free(state->baseline.stratum);
     free(state->baseline.time);
