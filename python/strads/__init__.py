@@ -20,7 +20,7 @@ _HOME = {
     "LinearSVC": "classify", "LinearSVR": "linear", "logistic_path": "classify",
     "GLM": "glm", "GLMClassifier": "glm", "PoissonRegressor": "glm",
     "GammaRegressor": "glm", "TweedieRegressor": "glm",
-    "HuberRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
+    "HuberRegressor": "glm", "QuantileRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
     "SparseGroupLasso": "glm", "glm_path": "glm", "Summary": "errors",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
     "FactorizationMachine": "machines",

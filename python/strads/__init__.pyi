@@ -199,6 +199,15 @@ class TweedieRegressor(GLM):
                  standardize: bool = False, n_jobs: int | None = None,
                  callbacks: _Callbacks = None) -> None: ...
 
+class QuantileRegressor(GLM):
+    def __init__(self, *, quantile: float = 0.5, alpha: float = 1.0,
+                 fit_intercept: bool = True, solver: str = "highs",
+                 solver_options: dict[str, Any] | None = None,
+                 tol: float = 1e-6, max_iter: int | None = None,
+                 n_jobs: int | None = None, warm_start: bool = False,
+                 standardize: bool = False, verbose: int = 0,
+                 callbacks: _Callbacks = None) -> None: ...
+
 class HuberRegressor(GLM):
     scale_: float
     outliers_: NDArray[np.bool_]

@@ -447,6 +447,23 @@ class HuberRegressor(GLM):
         return high
 
 
+class QuantileRegressor(GLM):
+    """Linear regression of a quantile of y, with an L1 penalty. The objective
+    is scikit-learn's: the mean pinball loss plus alpha |w|_1."""
+
+    def __init__(self, *, quantile=0.5, alpha=1.0, fit_intercept=True,
+                 solver="highs", solver_options=None, tol=1e-6, max_iter=None,
+                 n_jobs=None, warm_start=False, standardize=False, verbose=0,
+                 callbacks=None):
+        params.keep(self, locals())
+
+    _rules = {"quantile": params.number(above=0, below=1),
+              "solver": params.one_of("highs", "highs-ds", "highs-ipm",
+                                      "interior-point", "revised simplex")}
+    _loss, _penalty = "quantile", "l1"
+    _parameter = property(lambda self: self.quantile)
+
+
 class GroupLasso(GLM):
     """Regression that selects whole groups of columns: any loss of numbers
     with the penalty alpha sum_g root(n_g) |w_g|, for n_g columns in group g.
@@ -587,7 +604,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
         (alphas, coefs, gaps)
 
 
-_USUAL = {"huber": 1.345, "tweedie": 1.5}  # loss parameters (docs/glm.md)
+_USUAL = {"huber": 1.345, "tweedie": 1.5, "quantile": 0.5}  # loss parameters (docs/glm.md)
 
 
 def _twice_the_loss(loss, parameter):
@@ -604,6 +621,9 @@ def _twice_the_loss(loss, parameter):
         return np.where(away <= parameter, away ** 2,
                         parameter * (2 * away - parameter))
 
+    def quantile(z, y):
+        return 2 * np.maximum(parameter * (y - z), (parameter - 1) * (y - z))
+
     def gamma(z, y):
         return 2 * (z - np.log(y) - 1 + y * np.exp(-z))
 
@@ -612,7 +632,7 @@ def _twice_the_loss(loss, parameter):
         return 2 * (y ** b / (a * b) - y * np.exp(a * z) / a +
                     np.exp(b * z) / b)
     return {"squared": squared, "poisson": poisson, "huber": huber,
-            "gamma": gamma, "tweedie": tweedie}[loss]
+            "quantile": quantile, "gamma": gamma, "tweedie": tweedie}[loss]
 
 
 def _losses_of_all(config, y, weight):

@@ -245,8 +245,10 @@ UNUSED = {
     "precompute": ((False, "auto"), "the engine computes the products of "
                                     "columns that it needs"),
     "selection": (("cyclic",), "the engine schedules the coefficients"),
-    "solver": (("auto", "lbfgs"), "the engine chooses the method by the data, "
-                                  "and all methods end at the same optimum"),
+    "solver": (("auto", "lbfgs", "highs"),
+               "the engine chooses the method by the data, and all methods end "
+               "at the same optimum"),
+    "solver_options": ((None,), "the engine has other options"),
     "dual": ((False, "auto"), "the engine chooses by the data whether it "
                               "solves the dual"),
 }

@@ -539,6 +539,27 @@ def test_cox_is_the_partial_likelihoods_minimum():
         strads.GLM("cox").fit(X, -np.abs(times))
 
 
+@pytest.mark.parametrize("rows, cols, quantile, alpha", [
+    (60, 5, 0.5, 0.02), (200, 10, 0.9, 0.01), (60, 90, 0.3, 0.05),
+    (150, 8, 0.25, 0)])
+def test_quantiles_are_those_of_a_linear_program(rows, cols, quantile, alpha):
+    X, y = regression(rows=rows, cols=cols)
+    y = y + np.random.default_rng(2).standard_t(2, size=rows)
+    ours = strads.QuantileRegressor(quantile=quantile, alpha=alpha,
+                                    n_jobs=2).fit(X, y)
+    exact = linear_model.QuantileRegressor(
+        quantile=quantile, alpha=alpha, solver="highs").fit(X, y)
+
+    def objective(model):
+        away = y - X @ model.coef_ - model.intercept_
+        return np.mean(np.maximum(quantile * away, (quantile - 1) * away)) + \
+            alpha * np.sum(np.abs(model.coef_))
+    least = objective(exact)
+    assert ours.dual_gap_ <= 1e-6
+    assert np.isclose(objective(ours), ours.objective_, rtol=1e-9)
+    assert -1e-9 <= objective(ours) / least - 1 <= ours.dual_gap_ + 1e-9
+
+
 def test_cox_has_strata_survival_and_cross_validation(tmp_path):
     X, y = regression(cols=3)
     rng = np.random.default_rng(5)
