@@ -87,8 +87,8 @@ fi
 gives 0 simulate lasso-columns year.svm --lambda-ratio 0.1 --cost 2ns
 gives 2 simulate lasso year.svm --cut columns --cost 2ns
 says err "this program works by rows"
-gives 2 lasso train year.pack --cut columns --standardize
-says err "a fit by columns has no standardize"
+gives 2 glm train year.pack --cut columns --penalty ridge
+says err "has no penalty but l1 and elastic-net"
 refuses 2 "rows" lasso train year.svm --cut diagonal
 gives 2 lasso train year.pack --cut columns --lambda 0
 says err "needs a lambda above 0"
@@ -97,6 +97,32 @@ says err "needs a lambda above 0"
 gives 0 lasso train year.svm --lambda-ratio 0.1 --positive --model rows.json
 gives 0 lasso train year.pack --lambda-ratio 0.1 --positive --cut columns --model columns.json
 near "$(member rows.json objective)" "$(member columns.json objective)" 1e-6 "--positive by columns"
+
+# Scales, bounds, penalty factors and class weights, alone and on two processes;
+# a start keeps its coefficients while the columns without a penalty are solved.
+python3 -c '
+for j in range(2000):
+    print(0 if j % 500 == 3 else 1 + j % 3)' >factors.txt
+scaled="--standardize --lower -0.3 --upper 0.6 --penalty-factors factors.txt"
+gives 0 glm train year.svm $common $scaled --cut rows --model rows.json
+gives 0 glm train year.pack $common $scaled --cut columns --model scaled.json
+near "$(member rows.json objective)" "$(member scaled.json objective)" 1e-7 "scales and bounds"
+near "$(member rows.json lambda_max)" "$(member scaled.json lambda_max)" 1e-7 "lambda_max"
+gives 0 glm train year.pack $common $scaled --cut columns --start rows.json \
+    --model again.json
+near "$(member rows.json objective)" "$(member again.json objective)" 1e-7 "a start with scales"
+pools="$common $scaled --cut columns --partitions 2 --pools 2"
+gives 0 glm train year.pack $pools --model pools.json
+on_two 0 glm train year.pack $pools --model two.json
+same_bits "two processes with scales" pools.json two.json
+for cut in rows columns; do
+    gives 0 logistic train party.pack $fit --class-weight balanced \
+        --standardize --cut $cut --model $cut.json
+done
+near "$(member columns.json objective)" "$(member rows.json objective)" 1e-8 "class weights"
+head -n 1999 factors.txt >short.txt
+gives 2 glm train year.pack $fit --penalty-factors short.txt --cut columns
+says err "short.txt" "2000"
 
 # Short of the tolerance, a fit says so and exits with 3.
 gives 3 lasso train year.pack --lambda-ratio 0.05 --tolerance 1e-15 --cut columns

@@ -30,7 +30,12 @@ static const columns_cut cuts[] = {{1, 1, 1, false},
                                    {2, 2, 1, true},
                                    {4, 4, 1, true},
                                    {2, 2, 2, true}};
-enum { CUTS = sizeof cuts / sizeof *cuts, ROWS_MAX = 200, POINTS_MAX = 16 };
+enum {
+    CUTS = sizeof cuts / sizeof *cuts,
+    ROWS_MAX = 200,
+    COLS_MAX = 400,
+    POINTS_MAX = 16
+};
 
 /* A path that has to reach its last point. The caller frees the result. */
 static strads_result *run_path(const lasso_design *d,
@@ -68,14 +73,32 @@ static const double *weights_of(uint64_t how, uint64_t rows)
     return how % 2 ? weight : NULL;
 }
 
-/* Member `how` of the family: any loss, penalty, lambdas and weights. */
+/* Some columns have no penalty. A Poisson fit of a fold may then have no
+ * minimum, if all labels beside a column's entries are 0. */
+static const double *factors_of(uint64_t how)
+{
+    static double factor[COLS_MAX];
+    for (uint64_t j = 0; j < COLS_MAX; j++)
+        factor[j] =
+            j % 37 == 5 && how % LOSSES != 3 ? 0 : (double)(1 + j % 4) / 2;
+    return how % 5 == 2 ? factor : NULL;
+}
+
+/* Member `how` of the family: any loss, penalty, lambdas, weights, bounds and
+ * scales. */
 static strads_glm_path_options options_of(uint64_t how, const lasso_design *d)
 {
     static const char *const lambdas[] = {NULL, ".3,.1,.004,.002", "1e9,.05"};
+    const bool bounded = how % 9 == 4, classes = how % LOSSES == 1;
     return (strads_glm_path_options){
         .fit = {.loss = losses[how % LOSSES],
                 .penalty = how % 3 ? "l1" : "elastic-net",
                 .intercept = how % 4 != 1,
+                .standardize = how % 5 > 2,
+                .class_weight = classes && how % 3 > 0 ? "balanced" : NULL,
+                .penalty_factor = factors_of(how),
+                .lower = bounded ? -.05 : 0,
+                .upper = bounded ? .1 : 0,
                 .row_weight = weights_of(how, d->rows)},
         .points = 3 + (uint32_t)how % 10,
         .ratio = how % 2 ? .05 : .3,
@@ -323,7 +346,7 @@ Test(columns_path, folds_and_lambdas_that_do_not_fit_are_refused)
         {{.fit = {.penalty = "l1"}, .folds = 1}, "1 folds of 40 rows"},
         {{.fit = {.penalty = "l1"}, .folds = 41}, "41 folds of 40 rows"},
         {{.fit = {.penalty = "l1"}, .lambdas = ".1,0"}, "lambdas is 0"},
-        {{.fit = {.penalty = "l1", .standardize = true}}, "no standardize"},
+        {{.fit = {.penalty = "ridge"}}, "has no penalty but"},
     };
     strads_data *data = columns_cut_data(&d, STRADS_SPLIT_COLS, &cuts[0]);
     const strads_engine_options engine = {.size = sizeof engine};

@@ -45,20 +45,34 @@ static double add_conjugates(const columns_state *s, const glm_rows *rows,
     return sum;
 }
 
+/* Of r scaled by a share, without the columns' part. */
+static double dual_of_rows(const columns_state *s, const glm_rows *rows,
+                           double tilt, double share, double *r)
+{
+    return -share * tilt - add_conjugates(s, rows, share, r);
+}
+
+/* r is a dual point, if it is scaled so that no conjugate is infinite; or so
+ * that all are 0 but those of free columns. A conjugate at a share of a slope
+ * is at most that share of the conjugate. */
 double columns_gap(const columns_state *s, const columns_pending *at,
                    const double *c, columns_seen seen)
 {
-    const double share =
-        at->l2 > 0 || seen.largest <= at->l1 ? 1 : at->l1 / seen.largest;
     const glm_rows rows = {s->rows, s->y, c, at->z};
-    double dual = at->l2 > 0 ? -seen.beyond / (2 * at->l2) : 0;
-    double size = 0, off = 0;
+    const double share = seen.forced > 1 ? 1 / seen.forced : 1;
+    double size = 0, off = 0, tilt = 0;
     for (uint64_t i = 0; i < s->rows; i++) {
         size += fabs(at->r[i] * s->y[i]) + fabs(at->r[i] * s->offset[i]);
         off += at->r[i];
-        dual -= share * at->r[i] * s->offset[i];
+        tilt += at->r[i] * s->offset[i];
     }
-    dual -= add_conjugates(s, &rows, share, at->r);
+    double dual = dual_of_rows(s, &rows, tilt, share, at->r) -
+                  share * (seen.bounded + seen.free);
+    if (seen.bounded > 0) {
+        const double other = 1 / fmax(seen.tight, 1);
+        dual = fmax(dual, dual_of_rows(s, &rows, tilt, other, at->r) -
+                              other * seen.free);
+    }
     /* Sums over n rows have rounding errors of about eps sqrt n of their terms.
      * What r sums up to, and should not, counts for each unit of b. */
     const double rounding =
@@ -105,8 +119,8 @@ static void share_candidates(columns_state *s)
 
 /* ---- schedule ------------------------------------------------------------ */
 
-/* At the start: coefficients that are not 0 come from a model or a checkpoint;
- * their margins are computed anew. */
+/* At the start: coefficients that are not 0 come from a model or a checkpoint.
+ * Their margins are recomputed. */
 static strads_err find_start(columns_state *s, const strads_turn *turn)
 {
     const double *w = strads_store_dense(turn->store, 0);
@@ -115,7 +129,8 @@ static strads_err find_start(columns_state *s, const strads_turn *turn)
         if (w[j] != 0)
             err = add_candidate(s, (uint32_t)j);
     share_candidates(s);
-    s->nonzeros = s->n;
+    s->nonzeros = s->started = s->n;
+    s->starts = s->n > 0;
     s->next = COLUMNS_TO_LARGEST;
     return err;
 }
@@ -142,8 +157,9 @@ static strads_err dispatch_blocks(columns_state *s, strads_turn *turn,
                                         .owner = p};
     }
     s->blocks = s->blocks_left = n;
-    s->from_primal = s->primal;
-    s->largest = s->beyond = 0;
+    s->from_loss = s->loss;
+    s->l1_before = s->square_before = s->l1_after = s->square_after = 0;
+    s->seen = (columns_seen){0};
     s->stopped = false;
     memcpy(s->from, s->r, s->rows * sizeof *s->from);
     const strads_err err = strads_turn_dispatch(turn, phase, n, block);
@@ -179,7 +195,9 @@ static strads_err schedule(strads_turn *turn)
         return dispatch_blocks(s, turn, COLUMNS_SOLVE);
     case COLUMNS_TO_KEEP:
         return strads_turn_dispatch(turn, COLUMNS_KEEP, 1,
-                                    &(strads_block){.id = COLUMNS_NONE_ID});
+                                    &(strads_block){.id = COLUMNS_NONE_ID,
+                                                    .n = s->n_free,
+                                                    .param = s->free});
     case COLUMNS_TO_END:
         return strads_turn_dispatch(turn, COLUMNS_END, 1,
                                     &(strads_block){.id = COLUMNS_NONE_ID});
@@ -226,11 +244,8 @@ static strads_err aggregate_margins(strads_commit *commit)
 {
     columns_state *s = commit->state;
     const double *d = commit->partial + COLUMNS_NUMBERS;
-    for (uint32_t k = 0; k < commit->block.n; k++) {
-        const double w = commit->value[k] + commit->change[k];
-        s->l1_norm += fabs(w);
-        s->square += w * w;
-    }
+    s->l1_norm += commit->partial[COLUMNS_L1_BEFORE];
+    s->square += commit->partial[COLUMNS_SQUARE_BEFORE];
     s->origins += commit->partial[COLUMNS_ORIGINS];
     s->stopped = s->stopped || commit->partial[COLUMNS_STOPPED] != 0;
     for (uint64_t i = 0; i < s->rows; i++)
@@ -249,7 +264,7 @@ static strads_err aggregate_margins(strads_commit *commit)
         s->trial[i] -= held[i];
     s->b = held[s->rows];
     const strads_err err = columns_move(s, commit, s->trial, 1);
-    return err ? err : columns_begin_tasks(s, commit, INFINITY);
+    return err ? err : columns_begin_tasks(s, commit);
 }
 
 /* ---- a scan -------------------------------------------------------------- */
@@ -272,17 +287,74 @@ static strads_err collect_scan(columns_state *s, const strads_commit *commit,
         const columns_scanned *head = (const void *)at;
         const columns_seen *seen = (const void *)(head + 1);
         const columns_found *found = (const void *)(seen + head->views);
-        for (uint64_t v = 0; v < head->views; v++) {
-            out->seen[v].largest = fmax(out->seen[v].largest, seen[v].largest);
-            out->seen[v].beyond += seen[v].beyond;
-        }
+        for (uint64_t v = 0; v < head->views; v++)
+            columns_add_seen(&out->seen[v], &seen[v]);
         out->stopped = out->stopped || head->stopped;
         out->found += head->n;
         for (uint64_t k = 0; k < head->n && !err; k++)
             err = add_candidate(s, found[k].column);
         at = (const char *)(found + head->n);
     }
+    return err;
+}
+
+/* Sets all coefficients and margins of a start to 0, for a while. */
+static strads_err clear_start(columns_state *s, strads_commit *commit)
+{
+    const double *w = strads_store_dense(commit->store, 0);
+    const strads_path_point none = {0};
+    strads_err err = columns_copy(s, w, &s->held);
+    if (!err)
+        err = columns_return_to(s, commit, &none);
+    if (err)
+        return err;
+    memcpy(s->margin, w + s->columns, s->rows * sizeof *s->margin);
+    for (uint64_t i = 0; i < s->rows; i++)
+        s->trial[i] = -s->margin[i];
+    s->b = w[s->columns + s->rows];
+    return columns_move(s, commit, s->trial, 1);
+}
+
+/* The first pass has found columns without a penalty, behind the candidates of
+ * a start: they are solved alone, because lambda_max is the largest slope of
+ * the others there. */
+static strads_err begin_alone(columns_state *s, strads_commit *commit)
+{
+    const uint32_t n = s->n - s->started;
+    strads_err err = STRADS_OK;
+    s->free = malloc(n * sizeof *s->free);
+    if (!s->free)
+        return strads_fail(STRADS_ENOMEM,
+                           "no memory for %u columns without a penalty", n);
+    memcpy(s->free, s->candidate + s->started, n * sizeof *s->free);
+    qsort(s->free, n, sizeof *s->free, columns_compare);
+    s->n_free = n;
+    s->n = s->started;
+    if (s->starts)
+        err = clear_start(s, commit);
+    memcpy(s->candidate, s->free, n * sizeof *s->free);
+    s->n = n;
     share_candidates(s);
+    s->nonzeros = 0;
+    s->alone = true;
+    s->next = COLUMNS_TO_SOLVE;
+    return err ? err : columns_set_lambda(s, commit, 0, 0);
+}
+
+/* Back to the coefficients of a start. */
+static strads_err restore_start(columns_state *s, strads_commit *commit)
+{
+    strads_err err = STRADS_OK;
+    for (uint64_t k = 0; k < s->held.nonzeros && !err; k++) {
+        const uint32_t id = s->held.index[k];
+        if (!bsearch(&id, s->free, s->n_free, sizeof *s->free, columns_compare))
+            err = add_candidate(s, id);
+    }
+    share_candidates(s);
+    if (!err)
+        err = columns_return_to(s, commit, &s->held);
+    s->nonzeros = s->held.nonzeros;
+    columns_free_point(&s->held);
     return err;
 }
 
@@ -290,19 +362,28 @@ static strads_err aggregate_scan(strads_commit *commit)
 {
     columns_state *s = commit->state;
     scan_result scan;
-    const strads_err err = collect_scan(s, commit, &scan);
+    strads_err err = collect_scan(s, commit, &scan);
     if (err || scan.stopped) /* again, unless the run ends */
         return err;
     s->scans++;
-    if (s->next != COLUMNS_TO_LARGEST)
+    if (s->next != COLUMNS_TO_LARGEST) {
+        share_candidates(s);
         return columns_certify(s, commit, scan.seen, scan.found);
-    s->lambda_max = scan.seen[0].largest /
+    }
+    if (!s->alone && s->n > s->started)
+        return begin_alone(s, commit);
+    s->lambda_max = scan.seen[0].forced /
                     (s->weight_sum * s->plan.problem.options.l1_ratio);
-    if (s->n == 0)
-        return columns_begin_tasks(s, commit, scan.seen[0].largest);
+    if (!s->starts) {
+        s->alone = false;
+        return columns_begin_tasks(s, commit);
+    }
+    if (s->alone)
+        err = restore_start(s, commit);
+    s->alone = false;
     prepare_margins(s);
     s->next = COLUMNS_TO_MARGINS;
-    return STRADS_OK;
+    return err;
 }
 
 /* ---- a block's solution -------------------------------------------------- */
@@ -373,17 +454,21 @@ static bool has_stalled(columns_state *s)
     return !better || s->rounds >= ROUNDS;
 }
 
-/* After the last block of a round: solves on, or keeps the solution. */
+/* After the last block of a round: solves on, or keeps the solution. The sums
+ * of the penalty are those of the round, because another fold may have other
+ * scales. */
 static void end_round(columns_state *s, double tolerance)
 {
-    const columns_pending before = {.l1 = columns_l1(s),
-                                    .l2 = columns_l2(s),
-                                    .primal = s->from_primal,
+    const columns_pending before = {.primal =
+                                        s->from_loss +
+                                        columns_l1(s) * s->l1_before +
+                                        columns_l2(s) / 2 * s->square_before,
                                     .b = s->b,
                                     .r = s->from,
                                     .z = s->z};
-    const double gap =
-        columns_gap(s, &before, s->c, (columns_seen){s->largest, s->beyond});
+    const double gap = columns_gap(s, &before, s->c, s->seen);
+    s->l1_norm = s->l1_after;
+    s->square = s->square_after;
     s->primal = columns_primal(s);
     s->narrowest = fmin(s->narrowest, gap);
     const bool stalled = has_stalled(s);
@@ -396,9 +481,15 @@ static strads_err aggregate_solve(strads_commit *commit)
     columns_state *s = commit->state;
     const double *numbers = commit->partial;
     const double *d = numbers + COLUMNS_NUMBERS;
+    const double *l1 = d + s->rows, *l2 = l1 + commit->block.n;
+    const columns_seen seen = {.tight = numbers[COLUMNS_TIGHT],
+                               .forced = numbers[COLUMNS_FORCED],
+                               .bounded = numbers[COLUMNS_BOUNDED],
+                               .free = numbers[COLUMNS_FREE]};
     const double t = find_step(s, numbers, d);
-    s->largest = fmax(s->largest, numbers[COLUMNS_LARGEST]);
-    s->beyond += numbers[COLUMNS_BEYOND];
+    columns_add_seen(&s->seen, &seen);
+    s->l1_before += numbers[COLUMNS_L1_BEFORE];
+    s->square_before += numbers[COLUMNS_SQUARE_BEFORE];
     s->origins += t * numbers[COLUMNS_ORIGINS];
     s->updates += (uint64_t)numbers[COLUMNS_UPDATES];
     strads_commit_count_updates(commit, (uint64_t)numbers[COLUMNS_UPDATES]);
@@ -408,8 +499,8 @@ static strads_err aggregate_solve(strads_commit *commit)
         if (t != 1)
             commit->change[k] *= t;
         const double to = w + commit->change[k];
-        s->l1_norm += fabs(to) - fabs(w);
-        s->square += to * to - w * w;
+        s->l1_after += l1[k] * fabs(to);
+        s->square_after += l2[k] * to * to;
         s->nonzeros += (uint64_t)(to != 0);
         s->nonzeros -= (uint64_t)(w != 0);
     }
@@ -440,6 +531,9 @@ static strads_err shape_columns(const columns_plan *plan,
         const strads_share *share = strads_data_share(data, p);
         if (share && share->pack)
             shape->run_bytes += strads_pack_reader_bytes(share->pack);
+        if (share)
+            shape->run_bytes += (share->cols.end - share->cols.begin) *
+                                columns_scale_bytes(plan);
         if (share)
             shape->run_bytes +=
                 shape->rows * (COLUMNS_ROW_BYTES + views * COLUMNS_VIEW_BYTES);
@@ -481,13 +575,15 @@ static void end_columns(void *state)
     free(s->param);
     free(s->change);
     free(s->classes);
+    free(s->free);
+    columns_free_point(&s->held);
     columns_tasks_free(s);
     free(s);
 }
 
 static strads_err fill_state(columns_state *s, const strads_data *data)
 {
-    enum { ARRAYS = 11 };
+    enum { ARRAYS = 12 };
     const uint64_t n = s->rows;
     s->y = calloc(n * ARRAYS + 1, sizeof *s->y);
     s->bound = calloc(s->partitions + 1, sizeof *s->bound);
@@ -500,7 +596,7 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
     double **const array[ARRAYS - 1] = {&s->weight, &s->c,    &s->other,
                                         &s->margin, &s->z,    &s->r,
                                         &s->h,      &s->from, &s->trial,
-                                        &s->offset};
+                                        &s->offset, &s->count};
     for (int k = 0; k + 1 < ARRAYS; k++)
         *array[k] = s->y + (uint64_t)(k + 1) * n;
     for (uint32_t p = 0; p < s->partitions; p++)
@@ -516,17 +612,21 @@ static strads_err fill_state(columns_state *s, const strads_data *data)
         if (!err)
             err = glm_read_offsets(o, &own->rows, n, s->offset);
         if (!err)
-            err = columns_targets(&s->plan.problem, own, s->y, &s->classes);
-        s->weight_sum = columns_weigh(s->weight, NULL, 0, n, s->c);
+            err = columns_targets(&s->plan.problem, own, s->y, s->weight,
+                                  &s->classes);
+        s->weigh =
+            (columns_weights){.rows = n,
+                              .weight = s->weight,
+                              .y = s->y,
+                              .balanced = columns_balances(&s->plan.problem)};
+        s->weight_sum = columns_weigh(&s->weigh, 0, s->c);
+        memcpy(s->count, s->c, n * sizeof *s->count);
         if (!err && !(s->weight_sum > 0))
             err = strads_fail(STRADS_EINVAL, "the weights of all rows are 0: "
                                              "at least one must be above");
         if (s->classes)
             s->plan.problem.options.classes = s->classes;
-        const bool numbers = s->plan.problem.loss->labels == GLM_NUMBERS;
-        for (uint64_t i = 0; i < n; i++)
-            s->unit = fmax(s->unit,
-                           (numbers ? fabs(s->y[i]) : 1) + fabs(s->offset[i]));
+        s->unit = columns_unit(&s->plan.problem, n, s->y, s->offset);
         return err;
     }
     return strads_fail(STRADS_EINVAL,
@@ -600,19 +700,13 @@ static const strads_phase phases[COLUMNS_PHASES] = {
 static strads_err refuse_options(const glm_problem *p)
 {
     const strads_glm_options *o = &p->options;
-    const char *lacks =
-        o->standardize          ? "standardize"
-        : glm_weighs_classes(o) ? "class-weight"
-        : (o->lower > -DBL_MAX && o->lower != 0) || o->upper < DBL_MAX
-            ? "lower but 0, and no upper"
-        : o->penalty_factors || o->penalty_factor ? "penalty-factors"
-        : p->loss->joint                          ? "multinomial"
-        : p->loss->whole                          ? "cox"
-        : p->loss->smooth                         ? "quantile"
-        : p->penalty != &glm_penalty_l1 &&
-                p->penalty != &glm_penalty_elastic_net
-            ? "penalty but l1 and elastic-net"
-            : NULL;
+    const char *lacks = p->loss->joint    ? "multinomial"
+                        : p->loss->whole  ? "cox"
+                        : p->loss->smooth ? "quantile"
+                        : p->penalty != &glm_penalty_l1 &&
+                                p->penalty != &glm_penalty_elastic_net
+                            ? "penalty but l1 and elastic-net"
+                            : NULL;
     if (o->cut && strcmp(o->cut, "rows") == 0)
         return strads_fail(STRADS_EINVAL,
                            "cut is rows, and this program works by columns: "

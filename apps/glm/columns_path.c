@@ -28,6 +28,9 @@
 #define COLUMNS_INNER .3
 #define COLUMNS_ON_THE_WAY_GAP 1e-3
 
+/* And of free columns alone, whose slopes set lambda_max. */
+#define COLUMNS_ALONE_GAP 1e-13
+
 /* Lambdas this near are the same. */
 #define SAME (1 - 1e-12)
 
@@ -114,7 +117,7 @@ strads_err columns_tasks_new(columns_state *s)
     return STRADS_OK;
 }
 
-static void free_point(strads_path_point *point)
+void columns_free_point(strads_path_point *point)
 {
     free((void *)(uintptr_t)point->index);
     free((void *)(uintptr_t)point->value);
@@ -124,9 +127,9 @@ static void free_point(strads_path_point *point)
 void columns_tasks_free(columns_state *s)
 {
     for (uint32_t k = 0; s->point && k < s->points; k++)
-        free_point(&s->point[k]);
+        columns_free_point(&s->point[k]);
     for (uint32_t k = 0; s->pending && k < s->views; k++) {
-        free_point(&s->pending[k].point);
+        columns_free_point(&s->pending[k].point);
         free(s->pending[k].r);
         free(s->pending[k].z);
     }
@@ -143,8 +146,7 @@ static strads_err check_fold(columns_state *s, uint32_t fold)
 {
     const glm_loss *loss = s->plan.problem.loss;
     bool seen[2] = {false, false};
-    const double left =
-        columns_weigh(s->weight, s->folds.of, fold, s->rows, s->other);
+    const double left = columns_weigh(&s->weigh, fold, s->other);
     for (uint64_t i = 0; i < s->rows; i++)
         if (s->other[i] > 0)
             seen[s->y[i] > 0] = true;
@@ -172,25 +174,25 @@ strads_err columns_deal(columns_state *s, uint64_t seed)
     if (s->folds.n == 0)
         return STRADS_OK;
     strads_err err = glm_folds_deal(&s->folds, s->y, seed);
+    s->weigh.fold_of = s->folds.of;
     for (uint32_t fold = 1; fold <= s->folds.n && !err; fold++)
         err = check_fold(s, fold);
     if (!err)
-        glm_folds_weigh(&s->folds, s->weight);
+        glm_folds_weigh(&s->folds, s->count);
     return err;
 }
 
 /* ---- from task to task --------------------------------------------------- */
 
 /* Takes up a lambda, and the weights of a fold; b follows. */
-static strads_err set_lambda(columns_state *s, strads_commit *commit,
-                             uint32_t fold, double lambda)
+strads_err columns_set_lambda(columns_state *s, strads_commit *commit,
+                              uint32_t fold, double lambda)
 {
     strads_err err = STRADS_OK;
     s->lambda = lambda;
     if (fold != s->fold) {
         s->fold = fold;
-        s->weight_sum =
-            columns_weigh(s->weight, s->folds.of, fold, s->rows, s->c);
+        s->weight_sum = columns_weigh(&s->weigh, fold, s->c);
         err = columns_move(s, commit, s->trial, 0);
     }
     s->primal = columns_primal(s);
@@ -207,14 +209,15 @@ static strads_err begin_task(columns_state *s, strads_commit *commit,
 {
     s->task = task;
     s->next = s->n > 0 ? COLUMNS_TO_SOLVE : COLUMNS_TO_KEEP;
-    return set_lambda(s, commit, fold_of(s, task), lambda_of(s, task));
+    return columns_set_lambda(s, commit, fold_of(s, task), lambda_of(s, task));
 }
 
 double columns_inner(const columns_state *s, double tolerance)
 {
     const double inner = COLUMNS_INNER * tolerance;
-    return s->task == COLUMNS_ON_THE_WAY ? fmax(COLUMNS_ON_THE_WAY_GAP, inner)
-                                         : inner;
+    return s->alone                        ? fmin(COLUMNS_ALONE_GAP, inner)
+           : s->task == COLUMNS_ON_THE_WAY ? fmax(COLUMNS_ON_THE_WAY_GAP, inner)
+                                           : inner;
 }
 
 /* The next scan keeps the columns of lambdas down to this one, at least
@@ -275,14 +278,14 @@ static strads_err plan_after_scan(columns_state *s, strads_commit *commit)
         return begin_task(s, commit, task);
     s->task = COLUMNS_ON_THE_WAY;
     s->next = s->n > 0 ? COLUMNS_TO_SOLVE : COLUMNS_TO_KEEP;
-    return set_lambda(s, commit, s->fold, s->screened);
+    return columns_set_lambda(s, commit, s->fold, s->screened);
 }
 
 /* ---- solutions ----------------------------------------------------------- */
 
 /* Copies the nonzero coefficients to a point. */
-static strads_err copy_coefficients(const columns_state *s, const double *w,
-                                    strads_path_point *point)
+strads_err columns_copy(const columns_state *s, const double *w,
+                        strads_path_point *point)
 {
     uint32_t *index = calloc(s->n + 1, sizeof *index);
     double *value = calloc(s->n + 1, sizeof *value);
@@ -312,10 +315,10 @@ static void measure_fold(const columns_state *s, columns_pending *p)
     for (uint64_t i = 0; i < s->rows; i++) {
         if (s->folds.of[i] + 1 != p->fold)
             continue;
-        loss += s->weight[i] * 2 *
+        loss += s->count[i] * 2 *
                 problem->loss->value(s->y[i], s->z[i], problem->p);
         if (s->folds.classes && (s->z[i] > zero) == (s->y[i] > 0))
-            p->right += s->weight[i];
+            p->right += s->count[i];
     }
     p->error = size > 0 ? loss / size : 0;
 }
@@ -327,8 +330,6 @@ static strads_err fill_pending(columns_state *s, const strads_commit *commit,
     const double *w = strads_store_dense(commit->store, 0);
     p->task = s->task;
     p->fold = s->fold;
-    p->l1 = columns_l1(s);
-    p->l2 = columns_l2(s);
     p->b = s->b;
     p->primal = s->primal = columns_primal(s);
     if (!p->r)
@@ -348,13 +349,16 @@ static strads_err fill_pending(columns_state *s, const strads_commit *commit,
     if (p->fold > 0)
         measure_fold(s, p);
     /* The points of folds are not asked for. */
-    return s->path && p->fold == 0 ? copy_coefficients(s, w, &p->point)
-                                   : STRADS_OK;
+    return s->path && p->fold == 0 ? columns_copy(s, w, &p->point) : STRADS_OK;
 }
 
 strads_err columns_keep(strads_commit *commit)
 {
     columns_state *s = commit->state;
+    if (s->alone) {
+        s->next = COLUMNS_TO_LARGEST;
+        return STRADS_OK;
+    }
     const strads_err err = fill_pending(s, commit, &s->pending[s->n_pending]);
     if (err)
         return err;
@@ -396,7 +400,7 @@ static void judge_pending(columns_state *s, columns_pending *p,
 {
     const double *c = s->c;
     if (p->fold != s->fold) {
-        (void)columns_weigh(s->weight, s->folds.of, p->fold, s->rows, s->other);
+        (void)columns_weigh(&s->weigh, p->fold, s->other);
         c = s->other;
     }
     const double gap = columns_gap(s, p, c, seen);
@@ -417,15 +421,15 @@ strads_err columns_certify(columns_state *s, strads_commit *commit,
         columns_pending *p = &s->pending[k];
         if (p->task != COLUMNS_ON_THE_WAY)
             judge_pending(s, p, seen[k], commit->tolerance, found);
-        free_point(&p->point);
+        columns_free_point(&p->point);
     }
     s->n_pending = 0;
     return plan_after_scan(s, commit);
 }
 
-/* At w = 0 all lambdas from lambda_max on are solved. */
-static strads_err accept_zero(columns_state *s, const strads_commit *commit,
-                              double largest)
+/* At w = 0 all lambdas from lambda_max on are solved. Rounding may have made
+ * the largest slope a little steeper than l1. */
+static strads_err accept_zero(columns_state *s, const strads_commit *commit)
 {
     strads_err err = STRADS_OK;
     for (uint32_t task = 0; task < s->points && !err; task++) {
@@ -435,48 +439,47 @@ static strads_err accept_zero(columns_state *s, const strads_commit *commit,
         s->task = task;
         s->lambda = lambda_of(s, task);
         err = fill_pending(s, commit, p);
-        const double gap =
-            err ? 1 : columns_gap(s, p, s->c, (columns_seen){largest, 0});
+        const double steep = s->lambda_max / s->lambda;
+        const columns_seen seen = {.tight = steep, .forced = steep};
+        const double gap = err ? 1 : columns_gap(s, p, s->c, seen);
         if (gap <= commit->tolerance)
             accept(s, p, gap);
-        free_point(&p->point);
+        columns_free_point(&p->point);
     }
     s->task = COLUMNS_ON_THE_WAY;
     return err;
 }
 
-strads_err columns_begin_tasks(columns_state *s, strads_commit *commit,
-                               double largest)
+strads_err columns_begin_tasks(columns_state *s, strads_commit *commit)
 {
-    const bool starts = s->n > 0;
     strads_err err = STRADS_OK;
     if (s->path && !s->path->given)
         (void)glm_path_first(s->path, s->lambda_max);
     s->screened = s->screening = s->lambda_max;
-    if (!starts)
-        err = accept_zero(s, commit, largest);
+    if (s->n == 0)
+        err = accept_zero(s, commit);
     const uint32_t task = find_open(s);
     if (err || task == s->tasks)
         return err ? err : plan_after_scan(s, commit);
     /* A start is taken to be near. */
-    s->starts = starts;
-    if (starts) {
+    if (s->starts) {
         s->screened = fmin(s->screened, lambda_of(s, task));
         s->task = task;
-        s->next = COLUMNS_TO_KEEP;
-        return set_lambda(s, commit, fold_of(s, task), lambda_of(s, task));
+        s->next = fold_of(s, task) > 0 ? COLUMNS_TO_SOLVE : COLUMNS_TO_KEEP;
+        return columns_set_lambda(s, commit, fold_of(s, task),
+                                  lambda_of(s, task));
     }
     if (lambda_of(s, task) >= s->screened * SAME)
         return begin_task(s, commit, task);
     s->next = COLUMNS_TO_KEEP;
-    return set_lambda(s, commit, 0, s->lambda_max);
+    return columns_set_lambda(s, commit, 0, s->lambda_max);
 }
 
 /* ---- the end ------------------------------------------------------------- */
 
 /* The change of a coefficient on the way to a point. */
-static strads_err return_to(const columns_state *s, strads_commit *commit,
-                            const strads_path_point *to)
+strads_err columns_return_to(const columns_state *s, strads_commit *commit,
+                             const strads_path_point *to)
 {
     const double *w = strads_store_dense(commit->store, 0);
     uint32_t *param = calloc(s->n + 1, sizeof *param), n = 0;
@@ -516,7 +519,7 @@ strads_err columns_end_path(strads_commit *commit)
     s->origins = 0;
     s->lambda = last->lambda;
     s->nonzeros = last->nonzeros;
-    return return_to(s, commit, last);
+    return columns_return_to(s, commit, last);
 }
 
 strads_err columns_report(void *state, strads_report *report)

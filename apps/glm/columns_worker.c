@@ -26,7 +26,8 @@ static strads_err class_labels(const glm_problem *problem,
 }
 
 strads_err columns_targets(const glm_problem *problem,
-                           const strads_share *share, double *y, char **text)
+                           const strads_share *share, double *y, double *weight,
+                           char **text)
 {
     const uint64_t n = share->rows.end - share->rows.begin;
     double least = 0;
@@ -57,21 +58,12 @@ strads_err columns_targets(const glm_problem *problem,
     const double positive = classes.label[linear_classes_positive(&classes, 0)];
     for (uint64_t i = 0; i < n; i++)
         y[i] = share->label[i] == positive ? 1 : -1;
+    for (uint64_t i = 0; i < n && !columns_balances(problem); i++)
+        weight[i] *= linear_classes_weight(&classes, share->label[i]);
     if (text)
         err = linear_classes_write(&classes, share->label_names, text);
     linear_classes_free(&classes);
     return err;
-}
-
-double columns_weigh(const double *weight, const uint32_t *fold_of,
-                     uint32_t fold, uint64_t n, double *c)
-{
-    double sum = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        c[i] = fold > 0 && fold_of[i] + 1 == fold ? 0 : weight[i];
-        sum += c[i];
-    }
-    return sum;
 }
 
 void columns_centre(const glm_problem *problem, const double *c, double weight,
@@ -134,15 +126,19 @@ static double evaluate_rows(columns_local *l, const double *margin, double from)
     return b;
 }
 
+static void set_fold(columns_local *l, uint32_t fold)
+{
+    if (fold == l->fold)
+        return;
+    l->weight_sum = columns_weigh(&l->weigh, fold, l->c);
+    l->fold = fold;
+    l->fresh = false;
+}
+
 /* Makes z, r and h those of the last commit, with the weights of a fold. */
 static void refresh_rows(columns_local *l, uint32_t fold)
 {
-    if (fold != l->fold) {
-        l->weight_sum =
-            columns_weigh(l->weight, l->fold_of.of, fold, l->rows, l->c);
-        l->fold = fold;
-        l->fresh = false;
-    }
+    set_fold(l, fold);
     if (!l->fresh)
         l->b = evaluate_rows(l, l->margin, l->b);
     l->fresh = true;
@@ -173,24 +169,37 @@ static void free_views(columns_local *l)
     for (uint32_t v = 0; v < COLUMNS_VIEWS_MAX; v++) {
         free(l->view[v].r);
         free(l->view[v].narrow);
+        free(l->view[v].c);
+        free(l->view[v].free);
     }
 }
 
 /* Copies r to the view, which keeps its arrays; narrow is r / unit, so that
- * products in f32 neither overflow nor get lost. */
-static strads_err set_view(columns_local *l, columns_view *v, double l1)
+ * products in f32 neither overflow nor get lost. Deviations need the weights of
+ * the solution's fold. */
+static strads_err set_view(columns_local *l, columns_view *v, double l1,
+                           double l2)
 {
     enum { SLACK = 16 };
+    const bool folds = l->problem.options.standardize && l->fold_of.n > 0;
     double square = 0;
+    if (folds && !v->c)
+        v->c = calloc(l->rows + 1, sizeof *v->c);
+    if (l->n_free > 0 && !v->free)
+        v->free = calloc(l->n_free, sizeof *v->free);
     if (!v->r)
         v->r = calloc(l->rows + 1, sizeof *v->r);
     if (!v->narrow)
         v->narrow = calloc(l->rows + SLACK, sizeof *v->narrow);
-    if (!v->r || !v->narrow)
+    if (!v->r || !v->narrow || (folds && !v->c) || (l->n_free > 0 && !v->free))
         return strads_fail(STRADS_ENOMEM, "no memory for %llu rows",
                            (unsigned long long)l->rows);
     memcpy(v->r, l->r, l->rows * sizeof *v->r);
+    if (folds)
+        memcpy(v->c, l->c, l->rows * sizeof *v->c);
+    v->weight_sum = l->weight_sum;
     v->l1 = l1;
+    v->l2 = l2;
     v->unit = 0;
     for (uint64_t i = 0; i < l->rows; i++) {
         square += v->r[i] * v->r[i];
@@ -211,8 +220,15 @@ size_t columns_partial_keep(const strads_task *task)
 strads_err columns_update_keep(strads_task *task)
 {
     columns_local *l = task->local;
+    columns_view *v = &l->view[l->views++];
     refresh_rows(l, (uint32_t)task->total[COLUMNS_FOLD]);
-    return set_view(l, &l->view[l->views++], task->total[COLUMNS_L1]);
+    const strads_err err =
+        set_view(l, v, task->total[COLUMNS_L1], task->total[COLUMNS_L2]);
+    uint32_t own = 0;
+    for (uint32_t k = 0; k < task->block.n && own < l->n_free && !err; k++)
+        if (strads_block_param(&task->block, k) == l->free[own])
+            v->free[own++] = task->value[k];
+    return err;
 }
 
 /* ---- kept columns -------------------------------------------------------- */
@@ -225,6 +241,7 @@ static void free_kept(columns_kept *k)
     free(k->value);
     free(k->sorted);
     free(k->origin);
+    free(k->factor);
     *k = (columns_kept){0};
 }
 
@@ -269,7 +286,8 @@ static strads_err reserve_column(columns_kept *k, uint64_t n)
         if (!grow((void **)&k->id, sizeof *k->id, more) ||
             !grow((void **)&k->start, sizeof *k->start, more + 1) ||
             !grow((void **)&k->sorted, sizeof *k->sorted, more) ||
-            !grow((void **)&k->origin, sizeof *k->origin, more))
+            !grow((void **)&k->origin, sizeof *k->origin, more) ||
+            !grow((void **)&k->factor, sizeof *k->factor, more))
             return lack_room(k);
         k->start[0] = 0;
         k->capacity = more;
@@ -278,12 +296,40 @@ static strads_err reserve_column(columns_kept *k, uint64_t n)
 }
 
 /* Ends a column of n entries, which were written behind the others. */
-static void keep_column(columns_kept *k, uint32_t id, uint64_t n, double origin)
+static void keep_column(columns_kept *k, uint32_t id, uint64_t n, double origin,
+                        double factor)
 {
     k->origin[k->n] = origin;
+    k->factor[k->n] = factor;
     k->id[k->n++] = id;
     k->nnz += n;
     k->start[k->n] = k->nnz;
+}
+
+static columns_entries kept_entries(const columns_kept *k, uint32_t at)
+{
+    return (columns_entries){k->start[at + 1] - k->start[at],
+                             k->row + k->start[at], k->value + k->start[at]};
+}
+
+/* A column behind the kept ones. */
+static columns_entries taken_entries(const columns_kept *k, uint64_t n)
+{
+    return (columns_entries){n, k->row + k->nnz, k->value + k->nnz};
+}
+
+static double factor_of(const columns_local *l, uint64_t id)
+{
+    return l->factor ? l->factor[id - l->first] : 1;
+}
+
+/* A lower bound of a column's scale, 0 if none is known: such a column is
+ * unpacked. */
+static double floor_of(const columns_local *l, uint64_t id)
+{
+    return l->floor                         ? (double)l->floor[id - l->first]
+           : l->problem.options.standardize ? 0
+                                            : factor_of(l, id);
 }
 
 static double kept_dot(const columns_kept *k, uint32_t at, const double *v)
@@ -339,6 +385,7 @@ typedef struct column_pass {
     columns_found *found;
     uint32_t known; /* columns that were kept before the pass */
     double least;   /* of a found column, in units of its view's `keep` */
+    bool drops;     /* the flattest of the found columns, to make room */
     /* Of COLUMNS_MARGINS: the columns to fetch, ascending. */
     const uint32_t *wanted;
     uint32_t n_wanted, next_wanted;
@@ -363,13 +410,13 @@ static double narrow_error(const columns_view *v, double n, double most)
 
 static void drop_flat(column_pass *pass);
 
-/* Makes room for a column behind the kept ones. A scan gives up the flattest of
- * its new columns for it. */
+/* Makes room for a column behind the kept ones. A scan for candidates gives up
+ * the flattest of its new columns for it. */
 static strads_err make_room(column_pass *pass, uint64_t n)
 {
     strads_err err;
     while ((err = reserve_column(&pass->local->kept, n)) == STRADS_ENOMEM &&
-           pass->head && pass->head->n > 1)
+           pass->drops && pass->head->n > 1)
         drop_flat(pass);
     return err;
 }
@@ -454,10 +501,12 @@ static strads_err mark_chunk(columns_local *l, const strads_pack_chunk *chunk,
         /* A product that overflows f32, or is no number, decides nothing. */
         const double size =
             columns_size(&l->problem, (double)l->dot[k]) * v->unit;
-        if (size + error < v->look)
+        const double least = floor_of(l, chunk->first + k);
+        const double look = v->look * least;
+        if (least > 0 && size + error < look)
             continue;
         const double m = (double)(chunk->start[k + 1] - chunk->start[k]);
-        if (!(size + narrow_error(v, m, chunk->most) < v->look))
+        if (!(least > 0 && size + narrow_error(v, m, chunk->most) < look))
             l->mark[k] = true;
     }
     return err;
@@ -515,6 +564,7 @@ static strads_err pass_pack(column_pass *pass)
 static bool may_reach(const columns_local *l, const strads_sparse *x,
                       uint64_t k)
 {
+    const double least = floor_of(l, l->first + k);
     double square = 0;
     for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++) {
         const double value = strads_sparse_value(x, e);
@@ -525,9 +575,9 @@ static bool may_reach(const columns_local *l, const strads_sparse *x,
         double dot = 0;
         for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
             dot += strads_sparse_value(x, e) * view->r[x->index[e]];
-        if (!(columns_size(&l->problem, dot) +
-                  DBL_EPSILON * sqrt(square) * view->norm <
-              view->look))
+        if (!(least > 0 && columns_size(&l->problem, dot) +
+                                   DBL_EPSILON * sqrt(square) * view->norm <
+                               view->look * least))
             return true;
     }
     return false;
@@ -574,28 +624,64 @@ size_t columns_partial_scan(const strads_task *task)
 
 /* With an intercept, b makes up for a column's origin. So a column behind the
  * kept ones without omitted zeros loses its mean, which may be large beside its
- * deviation. Returns it. */
+ * deviation. Returns it. The first value goes first: a constant column is then
+ * exactly 0. */
 static double shift_column(columns_local *l, uint64_t n)
 {
-    double *value = l->kept.value + l->kept.nnz, origin = 0;
-    if (!l->problem.options.intercept || n != l->rows)
+    double *value = l->kept.value + l->kept.nnz, mean = 0;
+    if (!l->problem.options.intercept || n != l->rows || n == 0)
         return 0;
+    const double first = value[0];
     for (uint64_t e = 0; e < n; e++)
-        origin += value[e] / (double)n;
+        mean += (value[e] - first) / (double)n;
     for (uint64_t e = 0; e < n; e++)
-        value[e] -= origin;
-    return origin;
+        value[e] = (value[e] - first) - mean;
+    return first + mean;
 }
 
-/* columns_size of the n entries behind the kept ones. */
-static double slope_size(const columns_local *l, const columns_view *v,
-                         uint64_t n)
+/* The slope of the n entries behind the kept ones, off by its rounding error in
+ * the direction in which it is. */
+static double slope_of_taken(const columns_local *l, const columns_view *v,
+                             uint64_t n, double error)
 {
-    const columns_kept *k = &l->kept;
+    const columns_entries x = taken_entries(&l->kept, n);
     double slope = 0;
-    for (uint64_t e = k->nnz; e < k->nnz + n; e++)
-        slope += k->value[e] * v->r[k->row[e]];
-    return columns_size(&l->problem, slope);
+    for (uint64_t e = 0; e < n; e++)
+        slope += x.value[e] * v->r[x.row[e]];
+    return slope + copysign(error, slope);
+}
+
+static columns_scale scale_of_taken(columns_local *l, const columns_view *v,
+                                    uint32_t id, uint64_t n)
+{
+    const columns_entries x = taken_entries(&l->kept, n);
+    const columns_scale own =
+        columns_scale_of(l, factor_of(l, id), &x, v->c ? v->c : l->c,
+                         v->weight_sum);
+    if (l->floor)
+        l->floor[id - l->first] = columns_floor(own);
+    return own;
+}
+
+/* A free column is kept from the first pass on. */
+static strads_err take_free(column_pass *pass, uint32_t id, uint64_t n,
+                            double origin)
+{
+    columns_local *l = pass->local;
+    columns_scanned *head = pass->head;
+    if (find_kept(&l->kept, pass->known, id) != UINT32_MAX)
+        return STRADS_OK;
+    if (head->n == COLUMNS_FOUND_MAX)
+        return strads_fail(STRADS_ELIMIT,
+                           "more than %d columns of a partition have the "
+                           "penalty factor 0: give more partitions",
+                           COLUMNS_FOUND_MAX);
+    if (!grow((void **)&l->free, sizeof *l->free, l->n_free + 1))
+        return strads_fail(STRADS_ENOMEM, "no memory for free columns");
+    l->free[l->n_free++] = id;
+    keep_column(&l->kept, id, n, origin, 0);
+    pass->found[head->n++] = (columns_found){.column = id};
+    return STRADS_OK;
 }
 
 /* Only the largest slope is asked for: what reaches it moves the bound. */
@@ -603,10 +689,13 @@ static strads_err take_largest(column_pass *pass, uint32_t id, uint64_t n)
 {
     columns_local *l = pass->local;
     columns_view *v = l->view;
-    (void)id;
-    (void)shift_column(l, n);
-    v->largest = fmax(v->largest, slope_size(l, v, n));
-    v->look = v->largest;
+    const double origin = shift_column(l, n);
+    const columns_scale own = scale_of_taken(l, v, id, n);
+    if (own.l1 == 0)
+        return take_free(pass, id, n, origin);
+    const double size =
+        columns_size(&l->problem, slope_of_taken(l, v, n, 0)) / own.l1;
+    v->look = v->seen.forced = fmax(v->seen.forced, size);
     return STRADS_OK;
 }
 
@@ -647,12 +736,22 @@ static void drop_flat(column_pass *pass)
         memmove(k->value + nnz, k->value + first, n * sizeof *k->value);
         k->id[to] = k->id[at];
         k->origin[to] = k->origin[at];
+        k->factor[to] = k->factor[at];
         nnz += n;
         k->start[++to] = nnz;
     }
     k->n = to;
     k->nnz = nnz;
     pass->head->n = half;
+}
+
+/* The coefficient of a free column at a view. */
+static double free_coefficient(const columns_local *l, const columns_view *v,
+                               uint32_t id)
+{
+    const uint32_t *at =
+        bsearch(&id, l->free, l->n_free, sizeof *l->free, columns_compare);
+    return at ? v->free[at - l->free] : 0;
 }
 
 static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
@@ -665,17 +764,20 @@ static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
         square += l->kept.value[e] * l->kept.value[e];
     for (uint32_t k = 0; k < l->views; k++) {
         columns_view *v = &l->view[k];
-        const double size =
-            slope_size(l, v, n) + DBL_EPSILON * sqrt(square) * v->norm;
-        const double over = fmax(size - v->l1, 0);
-        v->largest = fmax(v->largest, size);
-        v->beyond += over * over;
-        steepest = fmax(steepest, size / v->keep);
+        const columns_scale own = scale_of_taken(l, v, id, n);
+        const double slope =
+            slope_of_taken(l, v, n, DBL_EPSILON * sqrt(square) * v->norm);
+        const double w = own.l1 == 0 ? free_coefficient(l, v, id) : 0;
+        const glm_term t = columns_term(&l->problem, own, v->l1, v->l2, w);
+        columns_see(&l->problem, &t, slope, &v->seen);
+        if (own.l1 > 0)
+            steepest = fmax(steepest, columns_size(&l->problem, slope) /
+                                          (v->keep * own.l1));
     }
     if (steepest < pass->least ||
         find_kept(&l->kept, pass->known, id) != UINT32_MAX)
         return STRADS_OK;
-    keep_column(&l->kept, id, n, origin);
+    keep_column(&l->kept, id, n, origin, factor_of(l, id));
     pass->found[head->n++] = (columns_found){.column = id, .size = steepest};
     if (head->n == COLUMNS_FOUND_MAX)
         drop_flat(pass);
@@ -683,17 +785,18 @@ static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
 }
 
 /* Prepares the views: of the last one a scan keeps more columns, those of the
- * lambdas that come next. */
+ * lambdas that come next. A scan for the largest slope is of w = 0, unless the
+ * free columns are solved. */
 static strads_err prepare_views(columns_local *l, bool largest,
                                 double threshold)
 {
     strads_err err = STRADS_OK;
-    if (largest) {
+    if (largest && l->views == 0) {
         l->views = 1;
         refresh_rows(l, 0);
         (void)evaluate_rows(l, l->none, 0);
         l->fresh = false;
-        err = set_view(l, l->view, 0);
+        err = set_view(l, l->view, 0, 0);
     }
     for (uint32_t k = 0; k < l->views; k++) {
         columns_view *v = &l->view[k];
@@ -702,7 +805,7 @@ static strads_err prepare_views(columns_local *l, bool largest,
         if (k + 1 == l->views)
             v->keep = fmin(v->keep, threshold);
         v->look = v->keep;
-        v->largest = v->beyond = 0;
+        v->seen = (columns_seen){0};
     }
     return err;
 }
@@ -720,7 +823,8 @@ strads_err columns_update_scan(strads_task *task)
                         .head = head,
                         .found = (columns_found *)(void *)(seen + l->views),
                         .known = l->kept.n,
-                        .least = 1};
+                        .least = 1,
+                        .drops = !largest};
     *head = (columns_scanned){.views = l->views};
     if (!err)
         err = pass_columns(&pass, task->share);
@@ -728,7 +832,7 @@ strads_err columns_update_scan(strads_task *task)
         err = sort_kept(&l->kept);
     head->stopped = pass.stopped;
     for (uint32_t v = 0; v < l->views; v++)
-        seen[v] = (columns_seen){l->view[v].largest, l->view[v].beyond};
+        seen[v] = l->view[v].seen;
     task->partial_bytes = sizeof *head + l->views * sizeof *seen +
                           (size_t)head->n * sizeof(columns_found);
     if (!pass.stopped)
@@ -740,12 +844,14 @@ strads_err columns_update_scan(strads_task *task)
 
 size_t columns_partial_block(const strads_task *task)
 {
-    return COLUMNS_NUMBERS + (size_t)task->shape->rows;
+    return COLUMNS_NUMBERS + (size_t)task->shape->rows +
+           2 * (size_t)task->block.n;
 }
 
 static strads_err take_wanted(column_pass *pass, uint32_t id, uint64_t n)
 {
-    keep_column(&pass->local->kept, id, n, shift_column(pass->local, n));
+    columns_local *l = pass->local;
+    keep_column(&l->kept, id, n, shift_column(l, n), factor_of(l, id));
     return STRADS_OK;
 }
 
@@ -813,7 +919,8 @@ static void add_column(const columns_kept *k, uint32_t at, double a, double *v)
         v[k->row[e]] += a * k->value[e];
 }
 
-/* X w of the block's columns, less their origins. */
+/* X w of the block's columns, less their origins; and their penalty, on the
+ * rows of all folds. Coefficients of another model may exceed the bounds. */
 strads_err columns_update_margins(strads_task *task)
 {
     columns_local *l = task->local;
@@ -825,13 +932,20 @@ strads_err columns_update_margins(strads_task *task)
                          ? fetch_block(task, place, &stopped)
                          : strads_fail(STRADS_ENOMEM, "no memory for a block");
     out[COLUMNS_STOPPED] = stopped;
+    set_fold(l, 0);
     for (uint32_t k = 0; k < n && !err && !stopped; k++) {
         const uint32_t at =
             find_kept(&l->kept, l->kept.n, strads_block_param(&task->block, k));
-        if (columns_positive(&l->problem)) /* of another model */
-            task->value[k] = fmax(task->value[k], 0);
-        add_column(&l->kept, at, task->value[k], out + COLUMNS_NUMBERS);
-        out[COLUMNS_ORIGINS] += l->kept.origin[at] * task->value[k];
+        const columns_entries x = kept_entries(&l->kept, at);
+        const columns_scale own =
+            columns_scale_of(l, l->kept.factor[at], &x, l->c, l->weight_sum);
+        const double w = fmin(fmax(task->value[k], l->problem.options.lower),
+                              l->problem.options.upper);
+        task->value[k] = w;
+        add_column(&l->kept, at, w, out + COLUMNS_NUMBERS);
+        out[COLUMNS_ORIGINS] += l->kept.origin[at] * w;
+        out[COLUMNS_L1_BEFORE] += own.l1 * fabs(w);
+        out[COLUMNS_SQUARE_BEFORE] += own.l2 * w * w;
     }
     free(place);
     return err;
@@ -852,6 +966,7 @@ typedef struct descent {
     const column_place *place; /* [n] */
     uint32_t n;
     double l1, l2;
+    columns_scale *own;   /* [n] */
     double *w;            /* [n] */
     double *curve, *tilt; /* [n] x'H x less the shift's part, x'h */
     double *left;         /* [rows] */
@@ -877,6 +992,8 @@ static void begin_descent(descent *d)
             square += hx * k->value[e];
             tilt += hx;
         }
+        const columns_entries x = kept_entries(k, at);
+        d->own[j] = columns_scale_of(l, k->factor[at], &x, l->c, l->weight_sum);
         d->tilt[j] = shifts ? tilt : 0;
         d->curve[j] = shifts && d->sum_h > 0
                           ? fmax(square - tilt * tilt / d->sum_h, 0)
@@ -902,8 +1019,8 @@ static double descend_column(descent *d, uint32_t j)
     const columns_kept *k = d->place[j].kept;
     const uint32_t at = d->place[j].at;
     const double a = d->curve[j], slope = slope_of(d, j);
-    const double to =
-        columns_step(&l->problem, a * d->w[j] + slope, a, d->l1, d->l2);
+    const double to = columns_step(&l->problem, a * d->w[j] + slope, a,
+                                   d->l1 * d->own[j].l1, d->l2 * d->own[j].l2);
     const double move = to - d->w[j];
     if (move == 0)
         return 0;
@@ -944,20 +1061,47 @@ static void descend(descent *d)
 
 static void describe_start(const descent *d, double *out)
 {
+    const glm_problem *problem = &d->local->problem;
+    columns_seen seen = {0};
     for (uint32_t j = 0; j < d->n; j++) {
-        const double size = columns_size(&d->local->problem, slope_of(d, j));
-        const double over = fmax(size - d->l1, 0);
-        out[COLUMNS_LARGEST] = fmax(out[COLUMNS_LARGEST], size);
-        out[COLUMNS_BEYOND] += over * over;
+        const glm_term t =
+            columns_term(problem, d->own[j], d->l1, d->l2, d->w[j]);
+        columns_see(problem, &t, slope_of(d, j), &seen);
+        out[COLUMNS_L1_BEFORE] += d->own[j].l1 * fabs(d->w[j]);
+        out[COLUMNS_SQUARE_BEFORE] += d->own[j].l2 * d->w[j] * d->w[j];
     }
+    out[COLUMNS_TIGHT] = seen.tight;
+    out[COLUMNS_FORCED] = seen.forced;
+    out[COLUMNS_BOUNDED] = seen.bounded;
+    out[COLUMNS_FREE] = seen.free;
+}
+
+/* What the coordinator needs of the block's change. */
+static void describe_change(const descent *d, const double *from, double *out)
+{
+    double *margin = out + COLUMNS_NUMBERS;
+    double *scale = margin + d->local->rows;
+    for (uint32_t j = 0; j < d->n; j++) {
+        const columns_scale *own = &d->own[j];
+        const column_place *at = &d->place[j];
+        const double move = d->w[j] - from[j];
+        scale[j] = own->l1;
+        scale[d->n + j] = own->l2;
+        out[COLUMNS_L1_CHANGE] += own->l1 * (fabs(d->w[j]) - fabs(from[j]));
+        out[COLUMNS_CROSS] += own->l2 * from[j] * move;
+        out[COLUMNS_MOVED] += own->l2 * move * move;
+        out[COLUMNS_ORIGINS] += at->kept->origin[at->at] * move;
+        if (move != 0)
+            add_column(at->kept, at->at, move, margin);
+    }
+    out[COLUMNS_UPDATES] = (double)d->updates;
 }
 
 static strads_err solve_block(strads_task *task, column_place *place,
-                              double *numbers)
+                              columns_scale *own, double *numbers)
 {
     columns_local *l = task->local;
     const uint32_t n = task->block.n;
-    double *out = task->partial, *margin = out + COLUMNS_NUMBERS;
     strads_err err = place_block(task, place);
     if (err)
         return err;
@@ -968,25 +1112,17 @@ static strads_err solve_block(strads_task *task, column_place *place,
                  .n = n,
                  .l1 = task->total[COLUMNS_L1],
                  .l2 = task->total[COLUMNS_L2],
+                 .own = own,
                  .w = numbers,
                  .curve = numbers + n,
                  .tilt = numbers + 2 * (size_t)n,
                  .left = l->left};
     memcpy(d.w, task->value, n * sizeof *d.w);
     begin_descent(&d);
-    describe_start(&d, out);
+    describe_start(&d, task->partial);
     descend(&d);
-    for (uint32_t j = 0; j < n; j++) {
-        const double move = d.w[j] - task->value[j];
-        out[COLUMNS_L1_CHANGE] += fabs(d.w[j]) - fabs(task->value[j]);
-        out[COLUMNS_CROSS] += task->value[j] * move;
-        out[COLUMNS_MOVED] += move * move;
-        out[COLUMNS_ORIGINS] += place[j].kept->origin[place[j].at] * move;
-        if (move != 0)
-            add_column(place[j].kept, place[j].at, move, margin);
-        task->value[j] = d.w[j];
-    }
-    out[COLUMNS_UPDATES] = (double)d.updates;
+    describe_change(&d, task->value, task->partial);
+    memcpy(task->value, d.w, n * sizeof *d.w);
     return STRADS_OK;
 }
 
@@ -995,13 +1131,15 @@ strads_err columns_update_solve(strads_task *task)
     const size_t n = task->block.n;
     column_place *place = malloc((n + 1) * sizeof *place);
     double *numbers = malloc((3 * n + 1) * sizeof *numbers);
+    columns_scale *own = malloc((n + 1) * sizeof *own);
     const strads_err err =
-        place && numbers
-            ? solve_block(task, place, numbers)
+        place && numbers && own
+            ? solve_block(task, place, own, numbers)
             : strads_fail(STRADS_ENOMEM, "no memory for a block of %zu columns",
                           n);
     free(place);
     free(numbers);
+    free(own);
     return err;
 }
 
@@ -1019,6 +1157,9 @@ void columns_close(void *local)
     glm_folds_free(&l->fold_of);
     free(l->dot);
     free(l->mark);
+    free(l->factor);
+    free(l->floor);
+    free(l->free);
     free(l->y); /* the other arrays of rows are parts of it */
     free(l);
 }
@@ -1039,14 +1180,18 @@ static strads_err open_rows(columns_local *l, const columns_plan *plan,
     if (!err)
         err = glm_read_offsets(o, &task->share->rows, l->rows, l->offset);
     if (!err)
-        err = columns_targets(&l->problem, task->share, l->y, NULL);
+        err = columns_targets(&l->problem, task->share, l->y, l->weight, NULL);
     if (!err && columns_validates(plan))
         err = glm_folds_new(&folds, &l->fold_of);
     if (!err && columns_validates(plan))
         err = glm_folds_deal(&l->fold_of, l->y, task->seed);
-    if (!err)
-        l->weight_sum = columns_weigh(l->weight, NULL, 0, l->rows, l->c);
-    return err;
+    if (err)
+        return err;
+    l->weigh = (columns_weights){l->rows, l->weight, l->y, l->fold_of.of,
+                                 columns_balances(&l->problem)};
+    l->weight_sum = columns_weigh(&l->weigh, 0, l->c);
+    l->unit = columns_unit(&l->problem, l->rows, l->y, l->offset);
+    return STRADS_OK;
 }
 
 static strads_err open_columns(columns_local *l, const columns_plan *plan,
@@ -1069,6 +1214,18 @@ static strads_err open_columns(columns_local *l, const columns_plan *plan,
     const uint64_t spare = task->shape->spare_bytes;
     l->kept.limit = l->pending.limit = spare / task->shape->partitions;
     strads_err err = open_rows(l, plan, task);
+    l->first = share->cols.begin;
+    if (!err)
+        err = columns_read_factors(&l->problem, &share->cols, l->columns,
+                                   &l->factor);
+    if (!err && columns_keeps_floors(plan)) {
+        const uint64_t own = share->cols.end - share->cols.begin;
+        l->floor = calloc(own + 1, sizeof *l->floor);
+        if (!l->floor)
+            err = strads_fail(STRADS_ENOMEM,
+                              "no memory for the scales of %" PRIu64 " columns",
+                              own);
+    }
     if (!err && share->pack)
         err = strads_pack_reader_open(share->pack, share->cols.begin,
                                       share->cols.end, share->pack_exceeds,

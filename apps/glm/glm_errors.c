@@ -265,9 +265,9 @@ static strads_err read_all_rows(information *info, const strads_share *share)
 {
     const strads_glm_options *o = &info->problem->options;
     const linear_weights weights = {o->weights, o->row_weight};
-    strads_err err = columns_targets(info->problem, share, info->y, NULL);
+    strads_err err = linear_read_weights(weights, share, info->rows, info->c);
     if (!err)
-        err = linear_read_weights(weights, share, info->rows, info->c);
+        err = columns_targets(info->problem, share, info->y, info->c, NULL);
     return err ? err
                : glm_read_offsets(o, &share->rows, info->rows, info->offset);
 }

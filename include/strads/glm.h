@@ -175,8 +175,7 @@ STRADS_API strads_err strads_glm_cv(const strads_data *data,
  * packed in a file of any size (`packed`): workers hold columns and a copy of
  * the margins, and only columns that may be nonzero are unpacked. The penalty
  * l1 or elastic-net with a lambda above 0; every loss with two classes or with
- * numbers; without standardize, bounds, offsets, penalty factors and class
- * weights.
+ * numbers. Every process reads the file of penalty factors.
  * Name "glm-columns"; `config` as for "glm". Parameters beyond the columns are
  * the margins X w and the intercept. */
 extern STRADS_API const strads_program strads_program_glm_columns;

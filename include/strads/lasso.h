@@ -30,7 +30,7 @@ extern STRADS_API const strads_program strads_program_lasso;
 /* The same for data that is cut by columns (STRADS_SPLIT_COLS), in memory or
  * packed in a file of any size (`packed`): workers hold columns and a copy of
  * the margins, and only columns that may be nonzero are unpacked. Lambda above
- * 0; without standardize and positive. `config` as for "lasso".
+ * 0. `config` as for "lasso".
  * Parameters beyond the columns are the margins X w and the intercept. Results
  * by strads_columns_resolved and its neighbours (strads/glm.h). */
 extern STRADS_API const strads_program strads_program_lasso_columns;
