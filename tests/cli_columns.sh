@@ -93,6 +93,13 @@ refuses 2 "rows" lasso train year.svm --cut diagonal
 gives 2 lasso train year.pack --cut columns --lambda 0
 says err "needs a lambda above 0"
 
+# Options of the policy and of rounds in flight do nothing here.
+for option in "--policy uniform" "--blocks 4" "--schedulers 2" "--depth 2" \
+    "--threshold 0.1"; do
+    gives 2 lasso train year.svm --cut columns $option
+    says err "has no use for it" "leave it out"
+done
+
 # Without negative coefficients, the same optimum as by rows.
 gives 0 lasso train year.svm --lambda-ratio 0.1 --positive --model rows.json
 gives 0 lasso train year.pack --lambda-ratio 0.1 --positive --cut columns --model columns.json

@@ -160,6 +160,8 @@ const char *sti_program_excludes(const strads_program *program,
         return "it has no PROBE phase, which finds dependencies";
     if (strcmp(option, "threshold") == 0)
         return policy ? NULL : chooses;
+    if (strcmp(option, "depth") == 0 && program->no_policy)
+        return "its schedule waits for each round";
     if (strcmp(option, "depth") == 0)
         return policy || !ring ? NULL : chooses;
     if (strcmp(option, "blocks") == 0)

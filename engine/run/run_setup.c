@@ -118,6 +118,7 @@ static strads_err check_uses(const strads_program *program,
         {"policy", o->policy && strcmp(o->policy, "priority") != 0},
         {"schedulers", o->schedulers > 1},
         {"blocks", o->blocks > 1},
+        {"depth", o->depth > 0 && program->no_policy},
     };
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
         const char *why = options[k].set && !program->run

@@ -421,8 +421,8 @@ typedef struct strads_program {
      * (strads_data_options.packed), and updates read it chunk by chunk. */
     bool packed;
 
-    /* `schedule` never asks a policy. The engine then opens none and keeps no
-     * weights and priorities, which saves some 20 bytes a parameter. */
+    /* `schedule` never asks a policy, and waits for each round: no depth. The
+     * engine keeps no weights and priorities, some 20 bytes a parameter. */
     bool no_policy;
 
     /* Its callbacks can read lines without index: see strads_sparse. A dense
