@@ -414,6 +414,7 @@ typedef struct strads_lda_options {
     uint32_t burn_in, samples;
     const char *seed_words;
     double seed_weight;
+    const char *scratch;
     ...;
 } strads_lda_options;
 typedef struct strads_lda_model {
@@ -479,6 +480,7 @@ typedef struct strads_mf_options {
     double alpha;
     uint32_t tune, cg_steps;
     const char *loss;
+    const char *scratch;
     ...;
 } strads_mf_options;
 typedef struct strads_mf_trial {

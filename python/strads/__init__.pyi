@@ -385,7 +385,8 @@ class LatentDirichletAllocation(_Estimator):
                  seed_weight: float = 0.1,
                  stop_words: str | Iterable[str] | None = "auto",
                  partitions: int | None = None,
-                 transform_sweeps: int = 20, random_state: _Seed = None,
+                 transform_sweeps: int = 20, scratch: str | None = None,
+                 random_state: _Seed = None,
                  n_jobs: int | None = None, verbose: int = 0,
                  callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: Any = None) -> _Self: ...
@@ -455,6 +456,7 @@ class MatrixFactorization(_Estimator):
                  penalty: float | None = None, holdout: float | None = None,
                  tune: int | None = None, clip: bool = True,
                  cg_steps: int | None = None, loss: str = "squared",
+                 scratch: str | None = None,
                  random_state: _Seed = None, n_jobs: int | None = None,
                  verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: Any = None) -> _Self: ...

@@ -57,6 +57,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     cg_steps : int or None, steps of conjugate gradients for implicit feedback; 0:
         exact; None: 3 above rank 32, exact up to there
     penalty : float or None, penalty per rating; None: chosen
+    scratch : str or None, a folder for the ratings during `fit`, of which a few
+        blocks are in memory then; method "sgd" with the squared loss
     holdout : float or None, share of held-out ratings; None: 0.1 to choose, then
         0
     tune : int or None, fits that choose what is None, by their errors on
@@ -89,12 +91,13 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         "loss": params.one_of("squared", "bpr", "warp"),
         "cg_steps": params.number(least=0, most=1000, whole=True, none=True),
         "penalty": params.number(above=0, none=True),
+        "scratch": params.one_of(none=True),
         "holdout": params.number(above=0, below=1, none=True)}
 
     def __init__(self, rank=None, *, method=None, max_iter=20, implicit=False,
                  nonnegative=False, alpha=1.0, penalty=None, holdout=None,
                  tune=None, clip=True, cg_steps=None, loss="squared",
-                 random_state=None, n_jobs=None,
+                 scratch=None, random_state=None, n_jobs=None,
                  verbose=0, callbacks=None):
         self.rank = rank
         self.method = method
@@ -108,6 +111,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.clip = clip
         self.cg_steps = cg_steps
         self.loss = loss
+        self.scratch = scratch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -186,6 +190,9 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             "loss": loss})
         if self.method:
             config.method = kept
+        folder = ffi.new("char[]", (self.scratch or "").encode())
+        if self.scratch:
+            config.scratch = folder
         finished = engine.run(
             program, config, ratings, None, name=type(self).__name__,
             workers=engine.n_threads(self.n_jobs),

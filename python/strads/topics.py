@@ -118,6 +118,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     partitions : int or None (one a thread); the draws depend on it
     transform_sweeps : int, sweeps over a new document, of which the first half
         is not counted
+    scratch : str or None, a folder for the tokens during `fit`, of which a few
+        blocks are in memory then; the draws depend on the number of blocks
     random_state, n_jobs, verbose, callbacks : as of Lasso
 
     Attributes
@@ -148,12 +150,14 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
                                    "pt", "ru"),
         "partitions": params.number(least=1, below=2**32, whole=True,
                                     none=True),
-        "transform_sweeps": params.number(least=1, below=2**32, whole=True)}
+        "transform_sweeps": params.number(least=1, below=2**32, whole=True),
+        "scratch": params.one_of(none=True)}
 
     def __init__(self, n_components=10, *, doc_topic_prior=None,
                  topic_word_prior=None, max_iter=None, fit_prior=None,
                  samples=10, seed_words=None, seed_weight=0.1, stop_words="auto",
-                 partitions=None, transform_sweeps=20, random_state=None, n_jobs=None, verbose=0, callbacks=None):
+                 partitions=None, transform_sweeps=20, scratch=None,
+                 random_state=None, n_jobs=None, verbose=0, callbacks=None):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
@@ -165,6 +169,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.stop_words = stop_words
         self.partitions = partitions
         self.transform_sweeps = transform_sweeps
+        self.scratch = scratch
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -242,6 +247,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         config.beta = self.topic_word_prior or 0
         config.sweeps = self.max_iter or 0
         config.samples = self.samples
+        folder = ffi.new("char[]", (self.scratch or "").encode())
+        if self.scratch:
+            config.scratch = folder
         if self.fit_prior is not None:
             kept = ffi.new("char[]", self.fit_prior.encode())
             config.fit_alpha = kept

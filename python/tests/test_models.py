@@ -142,6 +142,30 @@ def test_topics_that_were_planted_are_found():
     assert model.perplexity(X) < 15  # about 30 without topics, 10 within one
 
 
+def test_tokens_and_ratings_on_disk_give_the_model_in_memory(tmp_path):
+    draws = np.random.default_rng(3)
+    X = sparse.random(200, 80, 0.2, "csr", random_state=3,
+                      data_rvs=lambda n: draws.integers(1, 5, n))
+    topics = {"n_components": 5, "max_iter": 10, "random_state": 0, "n_jobs": 1}
+    factors = {"rank": 3, "method": "sgd", "penalty": 0.02, "random_state": 0,
+               "n_jobs": 1}
+    for kind, options, found in (
+            (strads.LatentDirichletAllocation, topics, "components_"),
+            (strads.MatrixFactorization, factors, "item_factors_")):
+        memory = kind(**options).fit(X)
+        disk = kind(**options, scratch=str(tmp_path)).fit(X)
+        np.testing.assert_array_equal(getattr(disk, found),
+                                      getattr(memory, found))
+        with pytest.raises(OSError, match="missing"):
+            kind(**options, scratch=str(tmp_path / "missing")).fit(X)
+        with pytest.raises(ValueError, match="scratch"):
+            kind(**options, scratch=3).fit(X)
+    with pytest.raises(ValueError, match="method sgd"):
+        strads.MatrixFactorization(3, method="als", penalty=0.1,
+                                   scratch=str(tmp_path)).fit(X)
+    assert not list(tmp_path.iterdir())
+
+
 def test_many_lists_and_similar_rows_agree_with_numpy():
     draws = np.random.default_rng(8)
     X = sparse.random(90, 70, 0.3, "csr", random_state=8,
