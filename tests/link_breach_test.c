@@ -264,6 +264,36 @@ Test(link_breach, a_crowd_of_strangers_does_not_block_nodes)
     close_both();
 }
 
+/* The threads of evicted strangers wait for the owner, which holds the lock.
+ * Without a limit each stranger that follows costs a descriptor. */
+Test(link_breach, strangers_whose_threads_are_late_use_few_descriptors)
+{
+    enum { CROWD = 200, MOST = STI_STRANGERS_EACH + STI_EVICTED_MAX };
+    const sti_net_options options = {.hello_ns = UINT64_C(60000000000)};
+    int fd[CROWD];
+    uint32_t conns = 0;
+    link_node_open(&victim, 0, NULL, &options);
+    pthread_mutex_lock(&victim.lock);
+    for (int i = 0; i < CROWD; i++)
+        fd[i] = raw_connect(sti_net_url(victim.net));
+    for (int turns = 0; conns < MOST || turns < 20; turns++) {
+        (void)usleep(10000);
+        pthread_mutex_lock(&victim.net->lock);
+        conns = victim.net->conns;
+        pthread_mutex_unlock(&victim.net->lock);
+    }
+    pthread_mutex_unlock(&victim.lock);
+    cr_expect_eq(conns, MOST);
+    link_node_wait_strangers(&victim, CROWD - STI_STRANGERS_EACH);
+    link_node_open(&friend, 1, "", NULL);
+    friends_link = link_node_join(&friend, &victim);
+    for (int i = 0; i < CROWD; i++) {
+        (void)shutdown(fd[i], SHUT_WR);
+        raw_wait_closed(fd[i]);
+    }
+    close_both();
+}
+
 /* More processes of one machine start together than strangers are allowed. */
 Test(link_breach, as_many_peers_as_a_net_expects_may_dial_at_once)
 {

@@ -644,6 +644,7 @@ static sti_conn *unlink_finished(sti_net *net)
         if (conn != NULL && conn->finished && conn->users == 0) {
             found = conn;
             net->slots[i] = NULL;
+            net->evicted -= conn->evicted;
         }
     }
     while (net->slots_used > 0 && net->slots[net->slots_used - 1] == NULL)
@@ -699,6 +700,8 @@ static void evict_stranger(sti_net *net, const char *host)
         conn->users++;
         conn->stranger = false;
         net->strangers--;
+        conn->evicted = true;
+        net->evicted++;
     }
     pthread_mutex_unlock(&net->lock);
     if (conn == NULL)
@@ -776,7 +779,8 @@ static void *run_housekeeper(void *arg)
         pthread_mutex_lock(&net->lock);
         if (net->closing)
             stop_listening(net);
-        const int listener = accepts ? net->listener : -1;
+        const bool listens = accepts && net->evicted < STI_EVICTED_MAX;
+        const int listener = listens ? net->listener : -1;
         stops = net->stops;
         pthread_mutex_unlock(&net->lock);
         if (!stops && wait_for_work(net, listener, next))

@@ -32,6 +32,9 @@ enum {
      * oldest. */
     STI_STRANGERS_MAX = 64,
     STI_STRANGERS_EACH = 16,
+    /* Evicted connections whose threads have not ended. No connection is
+     * accepted beyond that. */
+    STI_EVICTED_MAX = 64,
     STI_LINKS_MAX = 16384
 };
 
@@ -62,6 +65,7 @@ typedef struct sti_conn {
     unsigned users; /* calls that hold this pointer */
     bool finished;  /* its end was reported; may be reaped */
     bool stranger;  /* counts among the strangers */
+    bool evicted;   /* counts among the evicted */
 
     pthread_mutex_t lock; /* guards the fields down to frames_queued */
     pthread_cond_t moved; /* stuck, dead or open has changed, or writing
@@ -125,6 +129,7 @@ struct sti_net {
     uint64_t serial;
     uint32_t conns;
     uint32_t strangers;
+    uint32_t evicted;
     uint32_t expected; /* peers that may dial at the same time */
     bool closing;      /* no connection is added any more */
     bool stops;        /* the housekeeping thread shall end */
