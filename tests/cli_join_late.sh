@@ -47,7 +47,7 @@ start many join "$url" --workers 20 # more than there are partitions: it waits
 many=$child
 until_there "this node waits" many.err
 (umask 077 && echo "an example of a token" >token)
-"$STRADS_BUILD/tests/crowd" "${url##*:}" 600 token >crowd.out
+"$STRADS_BUILD/tests/crowd" "$url" 600 token >crowd.out
 start third join "$url" --workers 2
 third=$child
 until_there "keeps" third.err

@@ -61,7 +61,7 @@ start zero lasso train few.svm --lambda-ratio 0.02 --deterministic \
     --listen tcp://127.0.0.1:0 --token-file token --model crowd.json
 zero=$child
 url=$(url_of zero)
-"$STRADS_BUILD/tests/crowd" "${url##*:}" 5000 token >crowd.out &
+"$STRADS_BUILD/tests/crowd" "$url" 5000 token >crowd.out &
 crowd=$!
 for k in 1 2 3 4; do
     start "crowd$k" join "$url" --token-file token --workers 1
