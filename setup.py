@@ -2,7 +2,8 @@
 
 CMake builds the library and the command, and the wheel carries both, in lib/
 and bin/ of the package. With STRADS_LIBRARY=installed the extension is linked
-to the libstrads that pkg-config finds, and the wheel has neither of them.
+to the libstrads that pkg-config (or the command in PKG_CONFIG) finds, and the
+wheel has neither of them.
 """
 import os
 import shutil
@@ -23,8 +24,9 @@ BUNDLED = CHOICE == "bundled"
 def pkg_config(what):
     """Flags of the installed libstrads."""
     try:
-        return subprocess.run(["pkg-config", what, "strads"], check=True,
-                              stdout=subprocess.PIPE, text=True).stdout.split()
+        return subprocess.run(
+            [os.environ.get("PKG_CONFIG", "pkg-config"), what, "strads"],
+            check=True, stdout=subprocess.PIPE, text=True).stdout.split()
     except (OSError, subprocess.CalledProcessError):
         raise SystemExit("STRADS_LIBRARY=installed: pkg-config does not find "
                          "strads; PKG_CONFIG_PATH may name the folder of "
