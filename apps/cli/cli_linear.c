@@ -441,7 +441,7 @@ static bool has_times(const linear *l)
 }
 
 /* The times of --times. */
-static strads_err read_times(linear *l)
+static strads_err parse_survival_times(linear *l)
 {
     const char *at = l->times ? l->times : "";
     CLI_TRY(
@@ -487,7 +487,7 @@ static strads_err prepare_survival(linear *l)
                            "--write survival: the model has no baseline "
                            "hazard; train it with this version of strads");
     }
-    CLI_TRY(read_times(l));
+    CLI_TRY(parse_survival_times(l));
     if (!l->strata)
         return STRADS_OK;
     CLI_TRY(cli_reserve(l->rows + 1, sizeof *l->stratum, "the strata",

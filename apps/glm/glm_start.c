@@ -211,7 +211,7 @@ static double mean_label(const glm_problem *problem, const survey *s)
                : 0;
 }
 
-static double width_of(const glm_problem *problem, const survey *s)
+static double kink_width_of(const glm_problem *problem, const survey *s)
 {
     return glm_first_width(s->squares / s->weight, mean_label(problem, s),
                            s->largest);
@@ -259,7 +259,8 @@ strads_err glm_receive_labels(strads_task *task)
     take_level(local, mean_label(&local->problem, s));
     if (local->problem.loss->smooth)
         glm_smoothing_begin(&local->problem, local->rows,
-                            width_of(&local->problem, s), &local->smoothing);
+                            kink_width_of(&local->problem, s),
+                            &local->smoothing);
     return take_roots(local);
 }
 
@@ -402,7 +403,8 @@ strads_err glm_aggregate_labels(strads_commit *commit)
     state->level = mean_label(&state->problem, s);
     if (state->problem.loss->smooth)
         glm_smoothing_begin(&state->problem, state->set.rows,
-                            width_of(&state->problem, s), &state->smoothing);
+                            kink_width_of(&state->problem, s),
+                            &state->smoothing);
     err = set_first_intercepts(commit, s, &classes);
     if (classes.n > 0 && !err) {
         note_first_values(state, &classes);
