@@ -57,25 +57,10 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                       type.measure = "default", foldid = NULL, keep = FALSE,
                       threads = 1, seed = 0, data = NULL, ...) {
     call <- match.call()
-    frame <- NULL
     more <- list(...)
-    if (inherits(x, "formula")) {
-        if (is.null(data) && !missing(y))
-            data <- y
-        parts <- formula_parts(x, data, call$weights, call$offset,
-                               parent.frame())
-        if (!parts$intercept)
-            more$intercept <- FALSE
-        x <- parts$x
-        y <- parts$y
-        weights <- parts$weights
-        offset <- parts$offset
-        frame <- parts$frame
-    } else if (is.data.frame(x)) {
-        parts <- frame_matrix(x)
-        x <- parts$x
-        frame <- parts$frame
-    }
+    input <- read_input(x, y, data, weights, offset, call, parent.frame())
+    if (!input$intercept)
+        more$intercept <- FALSE
     family <- family_name(family)
     type <- check_measure(type.measure, family)
     number("nfolds", nfolds, "a whole number from 2 up",
@@ -84,19 +69,19 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
            function(v) v >= 0 && v <= 2^53, TRUE)
     yes_or_no("keep", keep)
     given <- c(list(family = family, alpha = alpha, threads = threads), more)
-    fit <- do.call(strads, c(list(x, y, weights = weights, offset = offset,
-                                  nlambda = nlambda,
+    fit <- do.call(strads, c(list(input$x, input$y, weights = input$weights,
+                                  offset = input$offset, nlambda = nlambda,
                                   lambda.min.ratio = lambda.min.ratio,
                                   lambda = lambda), given), quote = TRUE)
     fit$call <- call
     fit$call[[1]] <- quote(strads)
     fit$call <- fit$call[!(names(call) %in% c("nfolds", "type.measure",
                                               "foldid", "keep", "seed"))]
-    fit$frame <- frame
-    d <- design(x, y, family, weights, offset)
+    fit$frame <- input$frame
+    d <- design(input$x, input$y, family, input$weights, input$offset)
     n <- nrow(d$x)
     if (!is.null(foldid)) {
-        foldid <- check_folds(foldid, length(y))
+        foldid <- check_folds(foldid, length(input$y))
         if (!is.null(d$kept))
             foldid <- match(foldid[d$kept], sort(unique(foldid[d$kept])))
     } else {

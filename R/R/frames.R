@@ -51,6 +51,19 @@ formula_parts <- function(formula, data, weights, offset, env) {
                       levels = stats::.getXlevels(inside, frame)))
 }
 
+# What `call` gives as x, y, weights and offset: a formula with data, a data
+# frame or a matrix. The data of a formula may be in the place of y.
+read_input <- function(x, y, data, weights, offset, call, env) {
+    if (inherits(x, "formula")) {
+        if (is.null(data) && !missing(y))
+            data <- y
+        return(formula_parts(x, data, call$weights, call$offset, env))
+    }
+    made <- if (is.data.frame(x)) frame_matrix(x) else list(x = x)
+    list(x = made$x, y = y, weights = weights, offset = offset,
+         intercept = TRUE, frame = made$frame)
+}
+
 # New rows of a fit as a matrix.
 new_rows <- function(object, newx) {
     if (is.data.frame(newx)) {

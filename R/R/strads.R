@@ -30,31 +30,16 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     call <- match.call()
     check_dots(...)
     yes_or_no("relax", relax)
-    frame <- NULL
-    if (inherits(x, "formula")) {
-        if (is.null(data) && !missing(y))
-            data <- y
-        parts <- formula_parts(x, data, call$weights, call$offset,
-                               parent.frame())
-        if (!parts$intercept)
-            intercept <- FALSE
-        x <- parts$x
-        y <- parts$y
-        weights <- parts$weights
-        offset <- parts$offset
-        frame <- parts$frame
-    } else if (is.data.frame(x)) {
-        parts <- frame_matrix(x)
-        x <- parts$x
-        frame <- parts$frame
-    }
+    given <- read_input(x, y, data, weights, offset, call, parent.frame())
+    if (!given$intercept)
+        intercept <- FALSE
     family <- family_name(family)
     check_parameters(alpha, nlambda, lambda.min.ratio, standardize, intercept,
                      thresh, threads, devmax, fdev, dfmax)
     if (family == "tweedie")
         number("power", power, "a number above 1 and below 2",
                function(v) v > 1 && v < 2)
-    d <- design(x, y, family, weights, offset)
+    d <- design(given$x, given$y, family, given$weights, given$offset)
     if (is.null(lambda.min.ratio))
         lambda.min.ratio <- if (nrow(d$x) < ncol(d$x)) 0.01 else 1e-4
     if (!is.null(lambda)) {
@@ -79,8 +64,8 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
         interrupt(NULL)
     made <- as_path(fit, p, dfmax)
     made$call <- call
-    made$frame <- frame
-    made$offset <- !is.null(offset)
+    made$frame <- given$frame
+    made$offset <- !is.null(given$offset)
     made$intercept <- intercept
     if (family == "tweedie")
         made$power <- power
