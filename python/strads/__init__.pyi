@@ -403,6 +403,7 @@ class LatentDirichletAllocation(_Estimator):
                               ) -> NDArray[Any]: ...
 
 class _Machine(_Estimator):
+    loss: str
     coef_: _Floats
     factors_: _Floats
     alpha_: float
