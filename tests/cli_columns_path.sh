@@ -140,8 +140,6 @@ gives 0 lasso cv year.pack $common --cut columns --folds 3 --resume folds.d \
 gives 0 lasso cv year.pack $common --cut columns --folds 3 --output straight.csv
 same_tables "a resumed cross-validation" 1e-4 straight.csv resumed.csv
 
-gives 2 lasso path year.pack --cut columns --standardize
-says err "a fit by columns has no standardize"
 gives 2 simulate lasso-path year.svm --cut columns --cost 2ns
 says err "this program works by rows"
 gives 0 simulate lasso-path-columns year.svm --points 3 --cost 2ns

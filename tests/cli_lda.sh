@@ -269,7 +269,7 @@ grep '"event": "trial"' auto.jsonl | sed 's/.*"perplexity": \([0-9.]*\).*/\1/' |
     sort -n | head -1 >least
 awk -v least="$(cat least)" -v best="$(member best perplexity)" \
     'BEGIN { exit !(best < 1.02 * least) }' || fail "$(cat best) is not the best"
-refuses 2 "--topics auto is without --from and --labels" \
+refuses 2 "--topics auto is without --from, --labels and --seed-words" \
     lda train "$corpus" --topics auto --from auto.json
 printf '1\n4\n1\n1 1 3\n' >single.txt
 refuses 2 "too few documents to choose by" lda train single.txt --topics auto

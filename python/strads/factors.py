@@ -91,7 +91,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         "loss": params.one_of("squared", "bpr", "warp"),
         "cg_steps": params.number(least=0, most=1000, whole=True, none=True),
         "penalty": params.number(above=0, none=True),
-        "scratch": params.one_of(none=True),
+        "scratch": params.folder,
         "holdout": params.number(above=0, below=1, none=True)}
 
     def __init__(self, rank=None, *, method=None, max_iter=20, implicit=False,

@@ -459,7 +459,8 @@ class QuantileRegressor(GLM):
 
     _rules = {"quantile": params.number(above=0, below=1),
               "solver": params.one_of("highs", "highs-ds", "highs-ipm",
-                                      "interior-point", "revised simplex")}
+                                      "interior-point", "revised simplex"),
+              "solver_options": params.mapping}
     _loss, _penalty = "quantile", "l1"
     _parameter = property(lambda self: self.quantile)
 

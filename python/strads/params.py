@@ -6,6 +6,7 @@ nothing here are accepted; a value other than the usual one warns once (UNUSED).
 """
 import math
 import numbers
+import os
 import reprlib
 import sys
 import warnings
@@ -66,6 +67,19 @@ def one_of(*words, none=False):
         if not isinstance(value, str) or (words and value not in words):
             refuse(name, value, text)
     return rule
+
+
+def folder(name, value):
+    """A rule: a folder that exists, or None."""
+    if value is not None and not (isinstance(value, str) and
+                                  os.path.isdir(value)):
+        refuse(name, value, "a folder that exists, or None")
+
+
+def mapping(name, value):
+    """A rule: a dict, or None."""
+    if value is not None and not isinstance(value, dict):
+        refuse(name, value, "a dict, or None")
 
 
 def words(*names):

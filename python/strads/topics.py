@@ -151,7 +151,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         "partitions": params.number(least=1, below=2**32, whole=True,
                                     none=True),
         "transform_sweeps": params.number(least=1, below=2**32, whole=True),
-        "scratch": params.one_of(none=True)}
+        "scratch": params.folder}
 
     def __init__(self, n_components=10, *, doc_topic_prior=None,
                  topic_word_prior=None, max_iter=None, fit_prior=None,

@@ -49,7 +49,9 @@ def test_parameters_are_scikit_learns_at_the_same_places(name):
     for parameter in theirs.values():
         own = ours[parameter.name]
         assert own.kind == parameter.kind, parameter
-        if parameter.name not in MEASURES and parameter.name != "dual":
+        # "warn": the default of an old release that is about to change
+        if (parameter.name not in MEASURES and parameter.name != "dual" and
+                parameter.default != "warn"):
             assert own.default == parameter.default, parameter
 
     def by_place(signature):

@@ -156,10 +156,9 @@ def test_tokens_and_ratings_on_disk_give_the_model_in_memory(tmp_path):
         disk = kind(**options, scratch=str(tmp_path)).fit(X)
         np.testing.assert_array_equal(getattr(disk, found),
                                       getattr(memory, found))
-        with pytest.raises(OSError, match="missing"):
-            kind(**options, scratch=str(tmp_path / "missing")).fit(X)
-        with pytest.raises(ValueError, match="scratch"):
-            kind(**options, scratch=3).fit(X)
+        for wrong in (str(tmp_path / "missing"), 3):
+            with pytest.raises(ValueError, match="scratch is .* a folder"):
+                kind(**options, scratch=wrong).fit(X)
     with pytest.raises(ValueError, match="method sgd"):
         strads.MatrixFactorization(3, method="als", penalty=0.1,
                                    scratch=str(tmp_path)).fit(X)

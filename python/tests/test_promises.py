@@ -148,7 +148,8 @@ def test_arrays_far_from_zero_are_fitted_as_those_around_zero(name, ratio,
 
 # ---- 2. parameters ------------------------------------------------------------
 
-ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight")
+ARRAYS = ("groups", "penalty_factors", "callbacks", "class_weight",
+          "solver_options")
 NONE_TOO = ("random_state", "intercept_scaling", "penalty", "cv",
             "rank", "stop_words")
 ANY_NUMBER = {"infinity": ("lower", "upper", "C"),
