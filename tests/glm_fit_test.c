@@ -167,6 +167,28 @@ Test(glm_fit, least_squares_without_a_penalty_are_the_normal_equations)
     lasso_design_free(&d);
 }
 
+/* A coefficient at its bound may slope outwards. */
+Test(glm_fit, bounds_without_a_penalty_are_certified)
+{
+    static const double bounds[][2] = {
+        {0, INFINITY}, {-INFINITY, 0}, {0, .1}, {-.01, .02}, {-.3, .3}};
+    enum { BOUNDS = sizeof(bounds) / sizeof(bounds[0]) };
+
+    for (size_t k = 0; k < LOSSES * BOUNDS; k++) {
+        strads_glm_options o = {.loss = losses[k / BOUNDS],
+                                .penalty = "none",
+                                .lower = bounds[k % BOUNDS][0],
+                                .upper = bounds[k % BOUNDS][1],
+                                .intercept = k % 3 > 0,
+                                .standardize = k % 2};
+        lasso_design d = glm_design_random(&shapes[k % 4 < 2 ? 0 : 2], o.loss);
+        linear_fit fit = fit_well(&d, &o, NULL);
+        expect_optimal(&d, &o, &fit);
+        linear_fit_free(&fit);
+        lasso_design_free(&d);
+    }
+}
+
 Test(glm_fit, offsets_are_part_of_the_margin)
 {
     for (size_t l = 0; l < LOSSES; l++) {

@@ -60,8 +60,8 @@ typedef struct cli_samples {
 /* Rows of a table of options, for a struct `type` with a cli_samples as
  * `member`. */
 #define CLI_SAMPLES_OPTIONS(type, member)                                     \
-    CLI_TEXT(type, member.labels, "labels", "FILE",                           \
-             "labels of MatrixMarket data, one a line"),                      \
+    STRADS_OPTION(STRING, type, member.labels, "labels", "FILE",              \
+                  "labels of MatrixMarket data, one a line", .rare = true),   \
         CLI_TEXT(type, member.target, "target", "NAME",                       \
                  "the data is CSV: its column of labels (default: no CSV)"),  \
         STRADS_OPTION(STRING, type, member.drop, "drop", "NAMES",             \

@@ -309,14 +309,18 @@ static double gap_unit(const glm_state *state)
  * their boxes are only assumed: a column may nearly depend on others. */
 static double dependent_left(const glm_state *state, double square)
 {
+    const glm_penalty *pen = state->problem.penalty;
+    const glm_groups *groups = &state->groups;
     double most = 0;
 
-    if (!state->problem.penalty->off || state->alone)
+    if (!pen->off || state->alone)
         return 0;
-    for (uint64_t j = 0; j < state->columns; j++) {
+    for (uint32_t j = 0; j < groups->n; j++) {
+        const glm_term t = glm_term_of(state, j);
         const double blur =
             LINEAR_SLOPE_ROUNDING * sqrt(state->norm[j] * square);
-        const double off = fabs(state->slope[j]) - blur;
+        glm_gather(state, j);
+        const double off = pen->violation(&t, groups->v, groups->q) - blur;
         if (off > 0 && state->norm[j] > 0)
             most = fmax(most, off / (2 * UNSEEN_BEND * state->norm[j]) * off);
     }
