@@ -22,16 +22,16 @@ mkdir tree
 (cd "$STRADS_SOURCE" && tar -cf - --exclude=./build --exclude='./build-*' \
     --exclude=./.git .) | tar -xf - -C tree
 cd tree
-quiet ../build.log dpkg-buildpackage -us -uc -b -d
+quiet ../build.log env DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage -us -uc -b -d
 cd ..
 quiet lintian.log lintian --fail-on error,warning --allow-root ./*.changes
-rm -f ./*-dbgsym_*
 
 # Use this machine's archives.
 find /etc/apt/sources.list.d -name '*.sources' -exec cat {} + >archives
 [ -s archives ] || find /etc/apt -maxdepth 2 -name '*.list' -exec cat {} + \
     >archives
-mmdebstrap --variant=apt bookworm "$scratch/bare" - <archives >bare.log 2>&1 || {
+mmdebstrap --variant=apt --dpkgopt=force-unsafe-io bookworm "$scratch/bare" - \
+    <archives >bare.log 2>&1 || {
     tail -n 40 bare.log
     exit 1
 }
