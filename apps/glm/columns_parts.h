@@ -138,7 +138,7 @@ enum {
     COLUMNS_NUMBERS
 };
 
-/* ---- a partition (columns_worker.c) -------------------------------------- */
+/* ---- unpacked columns (columns_kept.c) ----------------------------------- */
 
 /* Unpacked columns, in any order. */
 typedef struct columns_kept {
@@ -154,14 +154,47 @@ typedef struct columns_kept {
     uint64_t limit;   /* most bytes of entries */
 } columns_kept;
 
+/* The entries of a column that is unpacked. */
+typedef struct columns_entries {
+    uint64_t n;
+    const uint32_t *row;
+    const double *value;
+} columns_entries;
+
+/* Changes the room of an array to n elements; false: no memory, unchanged. */
+bool columns_grow(void **array, size_t size, uint64_t n);
+
+void columns_kept_free(columns_kept *kept);
+/* Makes room for n entries behind the last column's. STRADS_ENOMEM, also above
+ * the limit. */
+strads_err columns_kept_reserve(columns_kept *kept, uint64_t n);
+/* The same for one more column: the caller writes its entries there, and
+ * columns_kept_end() adds it. */
+strads_err columns_kept_begin(columns_kept *kept, uint64_t n);
+void columns_kept_end(columns_kept *kept, uint32_t id, uint64_t n,
+                      double origin, double factor);
+/* The column at a place; and the n entries behind the last column. */
+columns_entries columns_kept_entries(const columns_kept *kept, uint32_t at);
+columns_entries columns_kept_taken(const columns_kept *kept, uint64_t n);
+/* x'v, and v += a x, for the column x at a place. */
+double columns_kept_dot(const columns_kept *kept, uint32_t at, const double *v);
+void columns_kept_add(const columns_kept *kept, uint32_t at, double a,
+                      double *v);
+/* Sorts the places of all columns by id. STRADS_ENOMEM. */
+strads_err columns_kept_sort(columns_kept *kept);
+/* The place of a column among the first `sorted` ones; UINT32_MAX: none. */
+uint32_t columns_kept_find(const columns_kept *kept, uint32_t sorted,
+                           uint32_t id);
+
+/* ---- a partition (columns_worker.c) -------------------------------------- */
+
 /* A solution that waits for the next scan. */
 typedef struct columns_view {
     double *r;         /* [rows] -c f' */
     float *narrow;     /* [rows + 16] r / unit */
     double norm, unit; /* |r|, max |r_i| */
     double l1, l2;
-    double
-        *c; /* [rows] weights, with their sum; NULL: those of the partition */
+    double *c; /* [rows] weights with their sum; NULL: those of the partition */
     double weight_sum;
     double *free; /* [n_free] coefficients of the free columns */
     double keep;  /* a scan keeps columns with |slope| from here on, times their
@@ -169,13 +202,6 @@ typedef struct columns_view {
     double look;  /* and may skip those that are surely below */
     columns_seen seen;
 } columns_view;
-
-/* The entries of a column that is unpacked. */
-typedef struct columns_entries {
-    uint64_t n;
-    const uint32_t *row;
-    const double *value;
-} columns_entries;
 
 /* Factors of l1 and l2 for one column; of a free one, the size that its
  * coefficient has if the column fits the labels alone. */

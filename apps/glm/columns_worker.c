@@ -231,92 +231,7 @@ strads_err columns_update_keep(strads_task *task)
     return err;
 }
 
-/* ---- kept columns -------------------------------------------------------- */
-
-static void free_kept(columns_kept *k)
-{
-    free(k->id);
-    free(k->start);
-    free(k->row);
-    free(k->value);
-    free(k->sorted);
-    free(k->origin);
-    free(k->factor);
-    *k = (columns_kept){0};
-}
-
-static bool grow(void **array, size_t size, uint64_t n)
-{
-    void *more = realloc(*array, size * n);
-    if (more)
-        *array = more;
-    return more != NULL;
-}
-
-static strads_err lack_room(const columns_kept *k)
-{
-    return strads_fail(
-        STRADS_ENOMEM,
-        "no memory for more than %u columns that may be "
-        "nonzero: allow more (--memory), or give a larger lambda",
-        k->n);
-}
-
-enum { ENTRY_BYTES = sizeof(uint32_t) + sizeof(double) };
-
-/* Makes room for n entries behind the last ones. */
-static strads_err reserve_entries(columns_kept *k, uint64_t n)
-{
-    const uint64_t need = k->nnz + n, most = k->limit / ENTRY_BYTES;
-    if (need <= k->room)
-        return STRADS_OK;
-    const uint64_t more = 2 * need + 4096 < most ? 2 * need + 4096 : most;
-    if (need > most || !grow((void **)&k->row, sizeof *k->row, more) ||
-        !grow((void **)&k->value, sizeof *k->value, more))
-        return lack_room(k);
-    k->room = more;
-    return STRADS_OK;
-}
-
-/* Makes room for one more column of n entries. */
-static strads_err reserve_column(columns_kept *k, uint64_t n)
-{
-    if (k->n == k->capacity) {
-        const uint32_t more = k->capacity ? 2 * k->capacity : 1024;
-        if (!grow((void **)&k->id, sizeof *k->id, more) ||
-            !grow((void **)&k->start, sizeof *k->start, more + 1) ||
-            !grow((void **)&k->sorted, sizeof *k->sorted, more) ||
-            !grow((void **)&k->origin, sizeof *k->origin, more) ||
-            !grow((void **)&k->factor, sizeof *k->factor, more))
-            return lack_room(k);
-        k->start[0] = 0;
-        k->capacity = more;
-    }
-    return reserve_entries(k, n);
-}
-
-/* Ends a column of n entries, which were written behind the others. */
-static void keep_column(columns_kept *k, uint32_t id, uint64_t n, double origin,
-                        double factor)
-{
-    k->origin[k->n] = origin;
-    k->factor[k->n] = factor;
-    k->id[k->n++] = id;
-    k->nnz += n;
-    k->start[k->n] = k->nnz;
-}
-
-static columns_entries kept_entries(const columns_kept *k, uint32_t at)
-{
-    return (columns_entries){k->start[at + 1] - k->start[at],
-                             k->row + k->start[at], k->value + k->start[at]};
-}
-
-/* A column behind the kept ones. */
-static columns_entries taken_entries(const columns_kept *k, uint64_t n)
-{
-    return (columns_entries){n, k->row + k->nnz, k->value + k->nnz};
-}
+/* ---- penalties of columns ----------------------------------------------- */
 
 static double factor_of(const columns_local *l, uint64_t id)
 {
@@ -330,47 +245,6 @@ static double floor_of(const columns_local *l, uint64_t id)
     return l->floor                         ? (double)l->floor[id - l->first]
            : l->problem.options.standardize ? 0
                                             : factor_of(l, id);
-}
-
-static double kept_dot(const columns_kept *k, uint32_t at, const double *v)
-{
-    double sum = 0;
-    for (uint64_t e = k->start[at]; e < k->start[at + 1]; e++)
-        sum += k->value[e] * v[k->row[e]];
-    return sum;
-}
-
-/* Sorts the places of all columns by their ids. A scan adds columns in
- * ascending order, so a merge of two runs would do; the sort is as short. */
-static strads_err sort_kept(columns_kept *k)
-{
-    struct pair {
-        uint32_t id, at;
-    } *pair = malloc((k->n + 1) * sizeof *pair);
-    if (!pair)
-        return strads_fail(STRADS_ENOMEM, "no memory to sort %u columns", k->n);
-    for (uint32_t at = 0; at < k->n; at++)
-        pair[at] = (struct pair){k->id[at], at};
-    qsort(pair, k->n, sizeof *pair, columns_compare);
-    for (uint32_t at = 0; at < k->n; at++)
-        k->sorted[at] = pair[at].at;
-    free(pair);
-    return STRADS_OK;
-}
-
-/* The place of a column among the first `sorted` ones; UINT32_MAX: none. */
-static uint32_t find_kept(const columns_kept *k, uint32_t sorted, uint32_t id)
-{
-    uint32_t low = 0, high = sorted;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (k->id[k->sorted[middle]] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < sorted && k->id[k->sorted[low]] == id ? k->sorted[low]
-                                                       : UINT32_MAX;
 }
 
 /* ---- a pass over all columns --------------------------------------------- */
@@ -415,7 +289,7 @@ static void drop_flat(column_pass *pass);
 static strads_err make_room(column_pass *pass, uint64_t n)
 {
     strads_err err;
-    while ((err = reserve_column(&pass->local->kept, n)) == STRADS_ENOMEM &&
+    while ((err = columns_kept_begin(&pass->local->kept, n)) == STRADS_ENOMEM &&
            pass->drops && pass->head->n > 1)
         drop_flat(pass);
     return err;
@@ -461,7 +335,8 @@ static strads_err add_pending(columns_local *l, const strads_pack_chunk *chunk,
     const bool begins = p->n == 0;
     if (begins)
         p->nnz = 0;
-    strads_err err = begins ? reserve_column(p, n) : reserve_entries(p, n);
+    strads_err err =
+        begins ? columns_kept_begin(p, n) : columns_kept_reserve(p, n);
     if (err)
         return err;
     if (begins)
@@ -525,8 +400,8 @@ static strads_err pass_chunk(column_pass *pass, const strads_pack_chunk *chunk)
         return err;
     }
     if (l->dots < chunk->cols) {
-        if (!grow((void **)&l->dot, sizeof *l->dot, chunk->cols) ||
-            !grow((void **)&l->mark, sizeof *l->mark, chunk->cols))
+        if (!columns_grow((void **)&l->dot, sizeof *l->dot, chunk->cols) ||
+            !columns_grow((void **)&l->mark, sizeof *l->mark, chunk->cols))
             return strads_fail(STRADS_ENOMEM, "no memory for a chunk");
         l->dots = chunk->cols;
     }
@@ -644,7 +519,7 @@ static double shift_column(columns_local *l, uint64_t n)
 static double slope_of_taken(const columns_local *l, const columns_view *v,
                              uint64_t n, double error)
 {
-    const columns_entries x = taken_entries(&l->kept, n);
+    const columns_entries x = columns_kept_taken(&l->kept, n);
     double slope = 0;
     for (uint64_t e = 0; e < n; e++)
         slope += x.value[e] * v->r[x.row[e]];
@@ -654,7 +529,7 @@ static double slope_of_taken(const columns_local *l, const columns_view *v,
 static columns_scale scale_of_taken(columns_local *l, const columns_view *v,
                                     uint32_t id, uint64_t n)
 {
-    const columns_entries x = taken_entries(&l->kept, n);
+    const columns_entries x = columns_kept_taken(&l->kept, n);
     const columns_scale own =
         columns_scale_of(l, factor_of(l, id), &x, v->c ? v->c : l->c,
                          v->weight_sum);
@@ -669,17 +544,17 @@ static strads_err take_free(column_pass *pass, uint32_t id, uint64_t n,
 {
     columns_local *l = pass->local;
     columns_scanned *head = pass->head;
-    if (find_kept(&l->kept, pass->known, id) != UINT32_MAX)
+    if (columns_kept_find(&l->kept, pass->known, id) != UINT32_MAX)
         return STRADS_OK;
     if (head->n == COLUMNS_FOUND_MAX)
         return strads_fail(STRADS_ELIMIT,
                            "more than %d columns of a partition have the "
                            "penalty factor 0: give more partitions",
                            COLUMNS_FOUND_MAX);
-    if (!grow((void **)&l->free, sizeof *l->free, l->n_free + 1))
+    if (!columns_grow((void **)&l->free, sizeof *l->free, l->n_free + 1))
         return strads_fail(STRADS_ENOMEM, "no memory for free columns");
     l->free[l->n_free++] = id;
-    keep_column(&l->kept, id, n, origin, 0);
+    columns_kept_end(&l->kept, id, n, origin, 0);
     pass->found[head->n++] = (columns_found){.column = id};
     return STRADS_OK;
 }
@@ -775,9 +650,9 @@ static strads_err take_candidate(column_pass *pass, uint32_t id, uint64_t n)
                                           (v->keep * own.l1));
     }
     if (steepest < pass->least ||
-        find_kept(&l->kept, pass->known, id) != UINT32_MAX)
+        columns_kept_find(&l->kept, pass->known, id) != UINT32_MAX)
         return STRADS_OK;
-    keep_column(&l->kept, id, n, origin, factor_of(l, id));
+    columns_kept_end(&l->kept, id, n, origin, factor_of(l, id));
     pass->found[head->n++] = (columns_found){.column = id, .size = steepest};
     if (head->n == COLUMNS_FOUND_MAX)
         drop_flat(pass);
@@ -829,7 +704,7 @@ strads_err columns_update_scan(strads_task *task)
     if (!err)
         err = pass_columns(&pass, task->share);
     if (!err)
-        err = sort_kept(&l->kept);
+        err = columns_kept_sort(&l->kept);
     head->stopped = pass.stopped;
     for (uint32_t v = 0; v < l->views; v++)
         seen[v] = l->view[v].seen;
@@ -851,7 +726,7 @@ size_t columns_partial_block(const strads_task *task)
 static strads_err take_wanted(column_pass *pass, uint32_t id, uint64_t n)
 {
     columns_local *l = pass->local;
-    keep_column(&l->kept, id, n, shift_column(l, n), factor_of(l, id));
+    columns_kept_end(&l->kept, id, n, shift_column(l, n), factor_of(l, id));
     return STRADS_OK;
 }
 
@@ -865,7 +740,7 @@ static strads_err fetch_block(strads_task *task, uint32_t *place, bool *stopped)
     uint32_t missing = 0;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t id = strads_block_param(&task->block, k);
-        if (find_kept(&l->kept, l->kept.n, id) == UINT32_MAX)
+        if (columns_kept_find(&l->kept, l->kept.n, id) == UINT32_MAX)
             place[missing++] = id;
     }
     if (missing == 0)
@@ -879,7 +754,7 @@ static strads_err fetch_block(strads_task *task, uint32_t *place, bool *stopped)
     const uint32_t before = l->kept.n;
     strads_err err = pass_columns(&pass, task->share);
     if (!err)
-        err = sort_kept(&l->kept);
+        err = columns_kept_sort(&l->kept);
     *stopped = pass.stopped;
     if (!err && !pass.stopped && l->kept.n != before + missing)
         err = strads_fail(STRADS_EFORMAT,
@@ -905,18 +780,12 @@ static strads_err place_block(const strads_task *task, column_place *place)
             peer++;
         const columns_local *holder = task->peer[peer].local;
         place[k].kept = &holder->kept;
-        place[k].at = find_kept(&holder->kept, holder->kept.n, id);
+        place[k].at = columns_kept_find(&holder->kept, holder->kept.n, id);
         if (place[k].at == UINT32_MAX)
             return strads_fail(STRADS_EPROGRAM,
                                "column %u of a block was not unpacked", id);
     }
     return STRADS_OK;
-}
-
-static void add_column(const columns_kept *k, uint32_t at, double a, double *v)
-{
-    for (uint64_t e = k->start[at]; e < k->start[at + 1]; e++)
-        v[k->row[e]] += a * k->value[e];
 }
 
 /* X w of the block's columns, less their origins; and their penalty, on the
@@ -935,14 +804,15 @@ strads_err columns_update_margins(strads_task *task)
     set_fold(l, 0);
     for (uint32_t k = 0; k < n && !err && !stopped; k++) {
         const uint32_t at =
-            find_kept(&l->kept, l->kept.n, strads_block_param(&task->block, k));
-        const columns_entries x = kept_entries(&l->kept, at);
+            columns_kept_find(&l->kept, l->kept.n,
+                              strads_block_param(&task->block, k));
+        const columns_entries x = columns_kept_entries(&l->kept, at);
         const columns_scale own =
             columns_scale_of(l, l->kept.factor[at], &x, l->c, l->weight_sum);
         const double w = fmin(fmax(task->value[k], l->problem.options.lower),
                               l->problem.options.upper);
         task->value[k] = w;
-        add_column(&l->kept, at, w, out + COLUMNS_NUMBERS);
+        columns_kept_add(&l->kept, at, w, out + COLUMNS_NUMBERS);
         out[COLUMNS_ORIGINS] += l->kept.origin[at] * w;
         out[COLUMNS_L1_BEFORE] += own.l1 * fabs(w);
         out[COLUMNS_SQUARE_BEFORE] += own.l2 * w * w;
@@ -992,7 +862,7 @@ static void begin_descent(descent *d)
             square += hx * k->value[e];
             tilt += hx;
         }
-        const columns_entries x = kept_entries(k, at);
+        const columns_entries x = columns_kept_entries(k, at);
         d->own[j] = columns_scale_of(l, k->factor[at], &x, l->c, l->weight_sum);
         d->tilt[j] = shifts ? tilt : 0;
         d->curve[j] = shifts && d->sum_h > 0
@@ -1008,7 +878,7 @@ static double shift_of(const descent *d)
 
 static double slope_of(const descent *d, uint32_t j)
 {
-    return kept_dot(d->place[j].kept, d->place[j].at, d->left) -
+    return columns_kept_dot(d->place[j].kept, d->place[j].at, d->left) -
            shift_of(d) * d->tilt[j];
 }
 
@@ -1092,7 +962,7 @@ static void describe_change(const descent *d, const double *from, double *out)
         out[COLUMNS_MOVED] += own->l2 * move * move;
         out[COLUMNS_ORIGINS] += at->kept->origin[at->at] * move;
         if (move != 0)
-            add_column(at->kept, at->at, move, margin);
+            columns_kept_add(at->kept, at->at, move, margin);
     }
     out[COLUMNS_UPDATES] = (double)d->updates;
 }
@@ -1151,8 +1021,8 @@ void columns_close(void *local)
     if (!l)
         return;
     strads_pack_reader_close(l->reader);
-    free_kept(&l->kept);
-    free_kept(&l->pending);
+    columns_kept_free(&l->kept);
+    columns_kept_free(&l->pending);
     free_views(l);
     glm_folds_free(&l->fold_of);
     free(l->dot);

@@ -18,17 +18,22 @@ from .model import baseline_of
 from .search import counted
 
 
+def _numbers_of(name, given, n, what):
+    """The user's whole numbers `name`, one for each of n, in u32."""
+    given = np.asarray(given)
+    if given.shape != (n,) or given.dtype.kind not in "iu" or \
+            np.any(given < 0) or np.any(given > 0xffffffff):
+        raise ValueError(f"{name} has the shape {given.shape} and the type "
+                         f"{given.dtype}; expected ({n},) whole numbers "
+                         f"from 0 up, the same for all {what}")
+    return np.ascontiguousarray(given, dtype=np.uint32)
+
+
 def _groups_of(groups, columns):
     """[columns] of u32; without groups each column is its own group."""
     if groups is None:
         return np.arange(columns, dtype=np.uint32)
-    given = np.asarray(groups)
-    if given.shape != (columns,) or given.dtype.kind not in "iu" or \
-            np.any(given < 0) or np.any(given > 0xffffffff):
-        raise ValueError(f"groups has the shape {given.shape} and the type "
-                         f"{given.dtype}; expected ({columns},) whole numbers "
-                         "from 0 up, the same for all columns of a group")
-    return np.ascontiguousarray(given, dtype=np.uint32)
+    return _numbers_of("groups", groups, columns, "columns of a group")
 
 
 def _floats_of(name, given):
@@ -43,13 +48,7 @@ def _strata_of(strata, rows):
     """[rows] of u32, or None."""
     if strata is None:
         return None
-    given = np.asarray(strata)
-    if given.shape != (rows,) or given.dtype.kind not in "iu" or \
-            np.any(given < 0) or np.any(given > 0xffffffff):
-        raise ValueError(f"strata has the shape {given.shape} and the type "
-                         f"{given.dtype}; expected ({rows},) whole numbers "
-                         "from 0 up, the same for all rows of a stratum")
-    return np.ascontiguousarray(given, dtype=np.uint32)
+    return _numbers_of("strata", strata, rows, "rows of a stratum")
 
 
 def _factors_of(factors, columns):
