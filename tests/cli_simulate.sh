@@ -78,6 +78,23 @@ says cost.json '"choose-ns"' '"scan"' '"entry-ns"'
 gives 0 simulate lasso --no-intercept "$year_train" --workers 2 --cost cost.json
 cmp -s first out || fail "saved prices gave another run than measured ones"
 
+# By columns, the program that `train --cut columns` runs, with a price for
+# each phase that takes part
+gives 0 lasso train --no-intercept "$year_train" --cut columns --model columns.json
+gives 0 simulate lasso --no-intercept "$year_train" --cut columns --workers 2 \
+    --save-cost cost.json --log columns.jsonl
+says err "lasso-columns on"
+tail -n 1 columns.jsonl | sed 's/, "schema".*//' >last
+near "$(member last objective)" "$(sed -n 's/.*"objective": \([0-9.e+-]*\).*/\1/p' columns.json)" \
+    1e-5 "the objective by columns"
+python3 - <<'END' || fail "a phase of a run by columns has no price"
+import json
+phases = json.load(open("cost.json"))["phases"]
+for name in ("scan", "solve", "keep"):
+    price = phases[name]
+    assert price["update-ns"] + price["entry-ns"] > 0, name
+END
+
 # A program that reads each entry once per sweep, without other costs: twice
 # the workers need half the time, and a straggler delays all.
 cat >sweep.c <<'END'

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli_log.h"
+#include "cli_path.h"
 #include "cli_plot.h"
 #include "cli_plugin.h"
 #include "cli_prices.h"
@@ -255,6 +256,26 @@ static strads_err understand(sim *s)
     return check_simulate_outputs(s);
 }
 
+/* The program by columns, if the option `cut` or the size of the pack asks for
+ * it, as `train` chooses. Both have the same configuration. */
+static void choose_cut(sim *s)
+{
+    char columns[64];
+    const strads_option *cut =
+        s->program->options ? strads_option_find(s->program->options, "cut")
+                            : NULL;
+    if (!cut)
+        return;
+    const char *const *asked =
+        (const void *)((const char *)s->config + cut->offset);
+    if (!cli_wants_columns(*asked, &s->engine, s->data_path))
+        return;
+    (void)snprintf(columns, sizeof columns, "%s-columns", s->program->name);
+    const strads_program *found = strads_program_find(columns);
+    if (found)
+        s->program = found;
+}
+
 static strads_err read_line(sim *s, int argc, char **argv, bool *done)
 {
     cli_parsed parsed;
@@ -279,6 +300,7 @@ static strads_err read_line(sim *s, int argc, char **argv, bool *done)
         return STRADS_OK;
     s->data_path = parsed.arg[0];
     s->intercept_by_default = parsed.intercept_by_default;
+    choose_cut(s);
     CLI_TRY(understand(s));
     const sti_config_part part[] = {{s->program->options, s->config},
                                     {sim_table, s},
