@@ -449,7 +449,7 @@ def lines():
     rows = [(name, f"{count(*folders):,}") for name, folders in (
         ("engine, schedulers, headers", ("engine", "schedulers", "include")),
         ("linear models: 7 losses, 7 penalties", ("apps/glm", "apps/glm_dual",
-                                                  "apps/linear")),
+                                                  "numeric")),
         ("topics, labels, roles", ("apps/lda",)), ("factors", ("apps/mf",)),
         ("SGD on tables, Hogwild", ("apps/sgd_logistic",)), ("networks", ("apps/net",)))
             if any((SOURCE / f).is_dir() for f in folders)]

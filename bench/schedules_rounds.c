@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "numeric/column_kernels.h"
 #include "bench/measuring.h"
 #include "bench/schedules.h"
 

@@ -8,7 +8,7 @@ cd "${STRADS_SOURCE:-$(dirname "$0")/..}"
 found=$(mktemp)
 trap 'rm -f "$found"' EXIT
 
-find include engine schedulers apps tests bench examples -name '*.[ch]' |
+find include engine schedulers numeric apps tests bench examples -name '*.[ch]' |
     sort | xargs awk '
     BEGIN {
         # A layer may include itself and earlier layers.
@@ -22,7 +22,7 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
         split(path, part, "/")
         if (part[1] == "engine" || part[1] == "apps")
             return part[1] "/" part[2]
-        if (part[1] ~ /^(strads|schedulers|tests|bench|examples)$/)
+        if (part[1] ~ /^(strads|schedulers|numeric|tests|bench|examples)$/)
             return part[1]
         return "system"
     }
@@ -34,10 +34,10 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
             return to !~ /^(tests|bench|examples)$/
         if (from ~ /^engine\//)
             return (to in rank) && rank[to] + 0 <= rank[from] + 0
-        if (from ~ /^apps\// && to == "apps/kernels")
+        if (from == "numeric")
+            return 0
+        if (from ~ /^apps\// && (to == "numeric" || to == "apps/linear"))
             return 1
-        if (from ~ /^apps\// && to == "apps/linear")
-            return from != "apps/kernels"
         return from == "apps/cli" && to ~ /^engine\/(base|watch|run)$/
     }
 
@@ -62,7 +62,11 @@ find include engine schedulers apps tests bench examples -name '*.[ch]' |
                 print FILENAME ":" FNR ": write \"" from "/" path "\""
             else if (path ~ /\//)
                 print FILENAME ":" FNR ": \"" path "\" is in no layer"
-        } else if (to != "system" && !may_include(from, to))
+        } else if (from == "numeric" && to == "strads" &&
+                   path !~ /^strads\/(data|error|version)\.h$/)
+            print FILENAME ":" FNR ": numeric/ knows no engine, and may not " \
+                  "include \"" path "\""
+        else if (to != "system" && !may_include(from, to))
             print FILENAME ":" FNR ": " from " may not include \"" path "\""
     }' >"$found"
 

@@ -23,7 +23,7 @@ apps
 apps/cli
 apps/glm
 apps/glm_dual
-apps/kernels
+numeric
 apps/lda
 apps/linear
 apps/mf

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "numeric/column_kernels.h"
 #include "strads/policy.h"
 
 /* Kernels may handle long columns differently from short ones. */

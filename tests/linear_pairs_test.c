@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_pairs.h"
+#include "numeric/linear_pairs.h"
 #include "strads/policy.h"
 
 enum { ROWS = 9000, COLUMNS = 90, SOME = 3 * ROWS / 2 };
@@ -78,7 +78,7 @@ static void fill(fixture *f, bool single, bool weighs, double often(uint32_t j))
                               .partial = f->partial};
 }
 
-static void expect_pairs(fixture *f, strads_block lines, strads_block against)
+static void expect_pairs(fixture *f, column_list lines, column_list against)
 {
     f->of.lines = lines;
     f->of.against = against;
@@ -86,8 +86,8 @@ static void expect_pairs(fixture *f, strads_block lines, strads_block against)
     cr_assert_eq(linear_pairs_multiply(&f->pairs, &f->of), STRADS_OK);
     for (uint32_t k = 0; k < lines.n; k++)
         for (uint32_t l = 0; l < against.n; l++) {
-            const double *a = f->dense[strads_block_param(&lines, k)];
-            const double *b = f->dense[strads_block_param(&against, l)];
+            const double *a = f->dense[column_list_at(&lines, k)];
+            const double *b = f->dense[column_list_at(&against, l)];
             double sum = 0;
             for (uint32_t i = 0; i < ROWS; i++)
                 sum += f->weight[i] * a[i] * b[i];
@@ -105,10 +105,10 @@ static void expect_sizes(fixture *f, uint32_t n, uint32_t m)
 
     for (uint32_t j = 0; j < COLUMNS; j++)
         column[j] = j * 37 % COLUMNS;
-    expect_pairs(f, (strads_block){.n = n, .param = column + m - n},
-                 (strads_block){.n = m, .param = column});
-    expect_pairs(f, (strads_block){.n = n, .param = column + m - n},
-                 (strads_block){.n = m - n, .param = column});
+    expect_pairs(f, (column_list){.n = n, .column = column + m - n},
+                 (column_list){.n = m, .column = column});
+    expect_pairs(f, (column_list){.n = n, .column = column + m - n},
+                 (column_list){.n = m - n, .column = column});
 }
 
 static void expect_all(bool single, bool weighs, double often(uint32_t j))

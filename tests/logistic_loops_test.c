@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "apps/kernels/logistic_loops.h"
+#include "numeric/logistic_loops.h"
 #include "strads/policy.h"
 
 enum { ROWS = 200, LENGTHS = 40 };

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "apps/kernels/outer_kernels.h"
+#include "numeric/outer_kernels.h"
 #include "strads/policy.h"
 
 static void expect_right(outer_product *outer, uint32_t rows, uint32_t n)

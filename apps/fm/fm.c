@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_cholesky.h"
+#include "numeric/linear_cholesky.h"
 
 #include "fm_parts.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "numeric/column_kernels.h"
 #include "apps/linear/linear_classes.h"
 #include "strads/fm.h"
 

@@ -28,7 +28,7 @@
 #define COLUMNS_INNER .3
 #define COLUMNS_ON_THE_WAY_GAP 1e-3
 
-/* And of free columns alone, whose slopes set lambda_max. */
+/* And of free columns alone: their slopes give lambda_max. */
 #define COLUMNS_ALONE_GAP 1e-13
 
 /* Lambdas this near are the same. */

@@ -65,7 +65,13 @@ strads_err glm_refresh(strads_task *task, const strads_change *changes,
 {
     glm_local *local = task->local;
 
-    linear_pending_add(&local->pending, changes, n, task->width, local->target);
+    for (uint32_t c = 0; c < n; c++)
+        for (uint32_t k = 0; k < changes[c].n; k++) {
+            const uint32_t j = changes[c].param[k];
+            const size_t at = (size_t)k * task->width + local->target;
+            if (j <= local->pending.columns) /* others are no coefficients */
+                linear_pending_move(&local->pending, j, changes[c].change[at]);
+        }
     return STRADS_OK;
 }
 
@@ -106,19 +112,13 @@ void glm_take_slopes(glm_local *local)
 static strads_err update_scan(strads_task *task)
 {
     glm_local *local = task->local;
+    const column_list columns = glm_list(&task->block);
 
     glm_take_slopes(local);
-    linear_multiply(local->kernels, &local->view, &task->block, local->r,
+    linear_multiply(local->kernels, &local->view, &columns, local->r,
                     task->partial);
     glm_end_scan(local, task->partial + task->block.n);
     return STRADS_OK;
-}
-
-static strads_err update_fetch(strads_task *task)
-{
-    const glm_local *local = task->local;
-
-    return linear_packed_write(task, &local->view);
 }
 
 /* ---- the coordinator: lambda --------------------------------------------- */
@@ -524,13 +524,9 @@ strads_err glm_schedule(strads_turn *turn)
                                                                : GLM_SCAN);
     case GLM_TO_FETCH:
         if (state->set.reduced && state->set.factored < state->set.n)
-            return dispatch_phase(turn, GLM_PAIRS,
-                                  linear_set_pairs(&state->set,
-                                                   state->candidate));
+            return dispatch_phase(turn, GLM_PAIRS, glm_pairs_block(state));
         if (!state->set.reduced && state->set.columns.n < state->set.n)
-            return dispatch_phase(turn, GLM_FETCH,
-                                  linear_set_fetch(&state->set, state->data,
-                                                   state->candidate));
+            return dispatch_phase(turn, GLM_FETCH, glm_fetch_block(state));
         state->next = GLM_TO_SOLVE;
         break;
     case GLM_TO_SOLVE:
@@ -611,7 +607,7 @@ const strads_phase glm_phases[GLM_PHASES] = {
     [GLM_PAIRS] = {.name = "pairs",
                    .when = STRADS_WHEN_CALLED,
                    .ignores_values = true,
-                   .partial = linear_set_pairs_size,
+                   .partial = glm_pairs_size,
                    .update = glm_update_pairs,
                    .aggregate = glm_take_pairs},
     [GLM_PAIR_SCAN] = {.name = "pair-scan",
@@ -624,8 +620,8 @@ const strads_phase glm_phases[GLM_PHASES] = {
                    .when = STRADS_WHEN_CALLED,
                    .merge = STRADS_MERGE_CONCAT,
                    .ignores_values = true,
-                   .partial = linear_packed_bytes,
-                   .update = update_fetch,
+                   .partial = glm_fetch_size,
+                   .update = glm_update_fetch,
                    .aggregate = glm_set_take},
     [GLM_SOLVE] = {.name = "solve",
                    .when = STRADS_WHEN_POLICY,
@@ -643,7 +639,7 @@ const strads_phase glm_phases[GLM_PHASES] = {
                      .aggregate = glm_aggregate_hessian},
     [GLM_PRODUCT] = {.name = "product",
                      .when = STRADS_WHEN_CALLED,
-                     .partial = linear_product_size,
+                     .partial = glm_product_size,
                      .update = glm_update_product,
                      .aggregate = glm_aggregate_product},
     [GLM_CERTIFY] = {.name = "certify",

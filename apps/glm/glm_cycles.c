@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_steps.h"
+#include "numeric/linear_steps.h"
 #include "glm_parts.h"
 
 /* With more numbers per cycle, keeping past cycles costs too much. */

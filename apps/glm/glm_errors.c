@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_cholesky.h"
+#include "numeric/linear_cholesky.h"
 #include "columns_parts.h"
 
 enum { MOST_COLUMNS = 5000 };

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "apps/kernels/logistic_loops.h"
+#include "numeric/logistic_loops.h"
 
 #define GLM_LOSSES(LOSS)                 \
     LOSS("squared", squared)             \

@@ -20,14 +20,14 @@
 #include <strads/logistic.h>
 #include <strads/svm.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "numeric/column_kernels.h"
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_origins.h"
-#include "apps/linear/linear_pairs.h"
+#include "numeric/linear_pairs.h"
 #include <strads/path.h>
-#include "apps/linear/linear_pending.h"
-#include "apps/linear/linear_ridge.h"
-#include "apps/linear/linear_set.h"
+#include "numeric/linear_pending.h"
+#include "numeric/linear_ridge.h"
+#include "numeric/linear_set.h"
 #include "glm_loss.h"
 #include "glm_penalty.h"
 
@@ -365,7 +365,8 @@ typedef struct glm_state {
     linear_set set; /* for Newton's method (glm_whole.c) only its rows are
                      * used */
     linear_ridge ridge;
-    double *offset; /* [rows] */
+    uint64_t fetches; /* blocks of columns that were asked for */
+    double *offset;   /* [rows] */
 } glm_state;
 
 /* Index of parameter k's number of the current problem in a block. */
@@ -754,19 +755,34 @@ bool glm_has_infimum(const glm_state *state);
 bool glm_is_separable_softmax(const glm_state *state, double wrong);
 strads_err glm_update_hessian(strads_task *task);
 size_t glm_hessian_size(const strads_task *task);
+size_t glm_product_size(const strads_task *task);
 strads_err glm_aggregate_hessian(strads_commit *commit);
 strads_err glm_update_product(strads_task *task);
 strads_err glm_aggregate_product(strads_commit *commit);
 strads_err glm_dispatch_hessian(strads_turn *turn);
 strads_err glm_dispatch_product(strads_turn *turn);
 
-/* glm_set.c: the working set of apps/linear, with this loss and these
+/* glm_set.c: the working set of numeric/, with this loss and these
  * penalties. */
 linear_model glm_model(const glm_state *state);
 /* Adds all columns of a group. STRADS_ENOMEM. */
 strads_err glm_set_join(glm_state *state, uint32_t g);
 /* Aggregates of columns, of a block, and of the line search after it. */
 strads_err glm_set_take(strads_commit *commit);
+/* The columns of a block. */
+static inline column_list glm_list(const strads_block *block)
+{
+    return (column_list){.n = block->n,
+                         .first = block->first,
+                         .column = block->param};
+}
+/* The block of the next members that fit into one fetch; that of the members'
+ * products with those that joined. Both are in state->candidate. */
+strads_block glm_fetch_block(glm_state *state);
+strads_block glm_pairs_block(glm_state *state);
+size_t glm_fetch_size(const strads_task *task);
+size_t glm_pairs_size(const strads_task *task);
+strads_err glm_update_fetch(strads_task *task);
 strads_err glm_update_pairs(strads_task *task);
 strads_err glm_take_pairs(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);

@@ -1,4 +1,4 @@
-/* The working set of apps/linear, with the current loss and penalties: the
+/* The working set of numeric/, with the current loss and penalties: the
  * functions that the set needs from a program, and the aggregates of a block
  * and of a model's end. */
 #include <math.h>
@@ -6,6 +6,7 @@
 #include "glm_parts.h"
 
 enum { SEARCHES_MAX = 12 };
+#define FETCH_ENTRIES (UINT64_C(1) << 22)
 /* Least curvature as a share of c, for rows so far out that they have almost
  * none. */
 #define FLAT 1e-20
@@ -98,12 +99,87 @@ strads_err glm_set_join(glm_state *state, uint32_t g)
     return err;
 }
 
+/* A block's id has a number, and a count below 2^40 that workers need before
+ * they start: the size of a partial follows from it. */
+static uint64_t id_with(uint64_t number, uint64_t count)
+{
+    return number << 40 | count;
+}
+
+static uint64_t count_in(uint64_t id)
+{
+    return id & ((UINT64_C(1) << 40) - 1);
+}
+
+strads_block glm_fetch_block(glm_state *state)
+{
+    const linear_set *set = &state->set;
+    uint64_t entries = 0;
+    uint32_t n = 0;
+
+    while (set->columns.n + n < set->n) {
+        const uint32_t j = set->member[set->columns.n + n].column;
+        const uint64_t more = strads_data_col_nnz(state->data, j);
+        if (n > 0 && entries + more > FETCH_ENTRIES)
+            break;
+        entries += more;
+        state->candidate[n++] = j;
+    }
+    return (strads_block){.id = id_with(++state->fetches, entries),
+                          .n = n,
+                          .param = state->candidate};
+}
+
+size_t glm_fetch_size(const strads_task *task)
+{
+    return linear_packed_bytes(task->block.n, count_in(task->block.id));
+}
+
+strads_err glm_update_fetch(strads_task *task)
+{
+    const glm_local *local = task->local;
+    const column_list columns = glm_list(&task->block);
+
+    task->partial_bytes =
+        linear_packed_write(&columns, &local->view, task->partial);
+    return STRADS_OK;
+}
+
 strads_err glm_set_take(strads_commit *commit)
 {
-    return linear_set_take(&((glm_state *)commit->state)->set, commit);
+    glm_state *state = commit->state;
+
+    return linear_set_take(&state->set, commit->block.n, commit->partial,
+                           commit->partial_bytes);
 }
 
 /* ---- pairs --------------------------------------------------------------- */
+
+strads_block glm_pairs_block(glm_state *state)
+{
+    const linear_set *set = &state->set;
+
+    for (uint32_t k = 0; k < set->n; k++)
+        state->candidate[k] = set->member[k].column;
+    return (strads_block){.id = id_with(set->n, set->factored),
+                          .n = set->n,
+                          .param = state->candidate};
+}
+
+/* The columns that joined: those behind the ones with known products. */
+static column_list joined_columns(const strads_block *all)
+{
+    const uint32_t known = (uint32_t)count_in(all->id);
+
+    return (column_list){.n = all->n - known,
+                         .first = all->first + known,
+                         .column = all->param ? all->param + known : NULL};
+}
+
+size_t glm_pairs_size(const strads_task *task)
+{
+    return (size_t)joined_columns(&task->block).n * task->block.n;
+}
 
 strads_err glm_update_pairs(strads_task *task)
 {
@@ -111,8 +187,8 @@ strads_err glm_update_pairs(strads_task *task)
     const linear_products of = {.view = &local->view,
                                 .root = local->root,
                                 .kernels = local->kernels,
-                                .lines = linear_set_joined(&task->block),
-                                .against = task->block,
+                                .lines = joined_columns(&task->block),
+                                .against = glm_list(&task->block),
                                 .partial = task->partial};
 
     return linear_pairs_multiply(&local->pairs, &of);
@@ -122,7 +198,8 @@ strads_err glm_take_pairs(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
-    return linear_set_take_pairs(&state->set, commit, state->mean,
+    return linear_set_take_pairs(&state->set, joined_columns(&commit->block).n,
+                                 commit->block.n, commit->partial, state->mean,
                                  state->weight);
 }
 
@@ -150,9 +227,12 @@ strads_err glm_solve_block(strads_commit *commit)
 
     if (!state->set.open)
         open_model(state);
+    const linear_block block = {.columns = glm_list(&commit->block),
+                                .change = commit->change + state->target,
+                                .stride = state->width,
+                                .priority = commit->priority};
     /* candidate: not in use between scans */
-    return linear_set_solve(&state->set, commit, state->candidate, state->width,
-                            state->target);
+    return linear_set_solve(&state->set, &block, state->candidate);
 }
 
 strads_err glm_search(strads_commit *commit)

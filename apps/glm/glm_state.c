@@ -255,8 +255,8 @@ strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,
     else if (!(err = read_factors(state)) && !(err = glm_groups_read(state)))
         err = linear_set_new(shape->cols, shape->rows, &state->set);
     if (!err && glm_on_whole(problem, data))
-        err =
-            linear_ridge_new(shape, problem->options.intercept, &state->ridge);
+        err = linear_ridge_new(shape->rows, shape->cols, shape->width,
+                               problem->options.intercept, &state->ridge);
     if (err) {
         glm_end(state);
         return err;
@@ -296,8 +296,12 @@ strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
 {
     const glm_state *state = commit->state;
 
-    return linear_also(commit, state->width, state->target, n, param, change,
-                       state->wide);
+    if (state->width == 1)
+        return strads_commit_also(commit, n, param, change);
+    memset(state->wide, 0, (size_t)n * state->width * sizeof(*state->wide));
+    for (uint32_t k = 0; k < n; k++)
+        state->wide[(size_t)k * state->width + state->target] = change[k];
+    return strads_commit_also(commit, n, param, state->wide);
 }
 
 void glm_end(void *begun)

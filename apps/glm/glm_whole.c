@@ -1,4 +1,4 @@
-/* Newton's method on the whole problem (apps/linear/linear_ridge.h), for a
+/* Newton's method on the whole problem (numeric/linear_ridge.h), for a
  * smooth penalty, for which a working set would have all columns. After each
  * step the coordinator receives the margins; its certificate is the usual one.
  * With curvatures above f'', steps would only halve the remainder. */
@@ -15,7 +15,8 @@ bool glm_on_whole(const glm_problem *problem, const strads_data *data)
 
     return smooth && !problem->loss->majorises && !problem->loss->joint &&
            o->lower <= -DBL_MAX && o->upper >= DBL_MAX &&
-           linear_ridge_suits(data);
+           linear_ridge_suits(strads_data_rows(data), strads_data_cols(data),
+                              strads_data_nnz(data));
 }
 
 /* ---- workers ------------------------------------------------------------- */
@@ -42,8 +43,18 @@ strads_err glm_update_hessian(strads_task *task)
 {
     glm_local *local = task->local;
 
+    const column_list columns = glm_list(&task->block);
+    const strads_shape *all = task->shape;
+
     take_curvature(local);
-    return linear_hessian(task, &local->view, local->kernels, local->h);
+    return linear_hessian(&local->view, local->kernels, local->h, &columns,
+                          linear_ridge_stride(all->rows, all->cols),
+                          task->partial);
+}
+
+size_t glm_product_size(const strads_task *task)
+{
+    return task->block.n;
 }
 
 strads_err glm_update_product(strads_task *task)
@@ -51,12 +62,36 @@ strads_err glm_update_product(strads_task *task)
     glm_local *local = task->local;
 
     take_curvature(local);
-    linear_product(task, &local->view, local->kernels, local->h, local->target,
-                   local->r);
+    linear_product(&local->view, local->kernels, local->h,
+                   (linear_direction){.d = task->value + local->target,
+                                      .stride = task->width},
+                   local->r, task->partial);
     return STRADS_OK;
 }
 
 /* ---- the coordinator ----------------------------------------------------- */
+
+/* Tells the next request: a product has the direction as its block, otherwise
+ * direction and step are further changes. */
+static strads_err tell_next(strads_commit *commit, linear_ridge_next next)
+{
+    const glm_state *state = commit->state;
+    const linear_ridge *ridge = &state->ridge;
+    const uint32_t n = (uint32_t)state->columns + 1;
+    const uint32_t first = next == LINEAR_RIDGE_PRODUCT ? n : 0;
+
+    if (next == LINEAR_RIDGE_HESSIAN)
+        return STRADS_OK;
+    if (first > 0 && commit->phase == GLM_PRODUCT) {
+        for (uint32_t j = 0; j < n; j++)
+            commit->change[(size_t)j * state->width + state->target] =
+                ridge->value[j];
+        return STRADS_OK;
+    }
+    for (uint32_t j = 0; j < n; j++)
+        state->candidate[j] = first + j;
+    return glm_also(commit, n, state->candidate, ridge->value);
+}
 
 static strads_err follow(strads_commit *commit, linear_ridge_next next)
 {
@@ -66,8 +101,7 @@ static strads_err follow(strads_commit *commit, linear_ridge_next next)
     glm_state *state = commit->state;
 
     state->next = phase[next];
-    return linear_ridge_tell(&state->ridge, commit, next,
-                             commit->phase == GLM_PRODUCT, state->wide);
+    return tell_next(commit, next);
 }
 
 /* The slopes of P. If `alone`, penalised coefficients do not move. */
@@ -109,22 +143,26 @@ strads_err glm_whole_judge(strads_commit *commit)
     state->began = true;
     state->scans++;
     take_rest(state);
-    return follow(commit, linear_ridge_judge(ridge, commit, state->target,
-                                             state->primal, &state->watch));
+    return follow(commit, linear_ridge_judge(
+                              ridge, strads_store_dense(commit->store, 0),
+                              state->target, state->primal, &state->watch));
 }
 
 strads_err glm_aggregate_hessian(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
-    return follow(commit, linear_ridge_factor(&state->ridge, commit));
+    return follow(commit,
+                  linear_ridge_factor(&state->ridge,
+                                      strads_store_dense(commit->store, 0),
+                                      commit->partial));
 }
 
 strads_err glm_aggregate_product(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
-    return follow(commit, linear_ridge_multiply(&state->ridge, commit,
+    return follow(commit, linear_ridge_multiply(&state->ridge, commit->partial,
                                                 state->gap, commit->tolerance));
 }
 

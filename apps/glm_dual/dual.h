@@ -34,7 +34,7 @@
 
 #include <strads/svm.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "numeric/column_kernels.h"
 #include "apps/linear/linear_classes.h"
 #include "apps/linear/linear_origins.h"
 #include "dual_entropy.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/kernels/outer_kernels.h"
+#include "numeric/outer_kernels.h"
 #include "dual.h"
 
 /* ---- the curve at w ------------------------------------------------------ */

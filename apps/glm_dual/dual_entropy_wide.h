@@ -3,7 +3,7 @@
  *
  * Several rows that move together have k at most 4, so the slope of h is
  * between 1 and 2: Newton's steps need no bounds there. */
-#include "apps/kernels/vector_lanes.h"
+#include "numeric/vector_lanes.h"
 #include "dual_entropy.h"
 
 /* 1 / (1 + exp(-u)), where e = exp(-|u|). */

@@ -6,7 +6,7 @@
 
 #include <strads/logistic.h>
 
-#include "apps/kernels/outer_kernels.h"
+#include "numeric/outer_kernels.h"
 #include "apps/linear/linear_options.h"
 #include "dual.h"
 
@@ -59,7 +59,8 @@ bool strads_logistic_suits_dual(const strads_logistic_options *options,
 
     if (!data)
         return suits_options(options, UINT32_MAX);
-    if (outer_product_suits(data) ||
+    if (outer_product_suits(strads_data_rows(data), strads_data_cols(data),
+                            strads_data_nnz(data)) ||
         linear_classes_count(options->classes, data, &labels) ||
         !suits_options(options, labels))
         return false;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/linear/linear_cholesky.h"
+#include "numeric/linear_cholesky.h"
 #include "dual.h"
 
 /* ---- the coordinator: steps --------------------------------------------- */

@@ -17,7 +17,7 @@
 
 #include <strads/program.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "numeric/column_kernels.h"
 
 /* Lists the columns without omitted zeros in column[]; returns their number. */
 uint32_t linear_origins_list(const strads_data *data, uint32_t *column);

@@ -1,6 +1,6 @@
-/* The working set of a solver by columns, at the coordinator: its columns
- * over all rows, and a quadratic model of the loss in it, with weights frozen
- * at the margins z (proximal Newton; Yuan, Ho, Lin, "An improved GLMNET", JMLR
+/* The working set of a solver by columns: its columns over all rows, and a
+ * quadratic model of the loss in it, with weights frozen at the margins z
+ * (proximal Newton; Yuan, Ho, Lin, "An improved GLMNET", JMLR
  * 2012). With h the rows' curvatures there, r minus their slopes, root^2 = h
  * and v_j = root x_j,
  *
@@ -10,7 +10,7 @@
  * separately, so that a sparse column's step stays sparse: rest = lasting -
  * beta root.
  *
- * The policy's blocks are solved within a model, one after the other; then a
+ * Blocks of columns are solved within a model, one after the other; then a
  * line search ends it, and the weights are frozen again. The set accesses the
  * loss through one function. Penalties are l1 |w| + l2/2 w^2 between bounds,
  * for each member; or of groups of columns, through two functions. */
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <strads/program.h>
+#include <strads/error.h>
 
 #include "linear_packed.h"
 #include "linear_steps.h"
@@ -51,7 +51,7 @@ typedef struct linear_member {
     double bend;      /* upper bound for the group, including the reaction of
                        * b */
     linear_term term; /* in the model */
-    uint64_t round;   /* the last round with it in a block */
+    uint64_t block;   /* the last block with it */
     uint64_t model;   /* the model to which these and `scaled` belong */
 } linear_member;
 
@@ -97,9 +97,9 @@ typedef struct linear_set {
     linear_model is;
     uint32_t n, capacity;
     linear_member *member;
-    linear_visit *visit;   /* [capacity] members of the current sweeps */
-    uint32_t *place;       /* [columns + 1] 1 + place, 0: no member */
-    uint64_t fetches;      /* requested blocks of columns */
+    linear_visit *visit; /* [capacity] members of the current sweeps */
+    uint32_t *place;     /* [columns + 1] 1 + place, 0: no member */
+    uint64_t solved_blocks;
     linear_packed columns; /* x of the first members, as far as fetched */
     double *scaled; /* [room_scaled]: v, at the same places; unless plain */
     uint64_t room_scaled, ready_scaled;
@@ -172,11 +172,9 @@ void linear_set_clear(linear_set *set);
  * 0. STRADS_ENOMEM. */
 strads_err linear_set_join(linear_set *set, uint32_t j, double w, uint32_t size,
                            double unit);
-/* The block of the next members that fit in one fetch; fills column[]. */
-strads_block linear_set_fetch(linear_set *set, const strads_data *data,
-                              uint32_t *column);
-/* Takes their columns, as written by linear_packed_write. */
-strads_err linear_set_take(linear_set *set, const strads_commit *commit);
+/* Takes the columns of the next n members, pieces of linear_packed_write. */
+strads_err linear_set_take(linear_set *set, uint32_t n, const void *pieces,
+                           size_t bytes);
 /* A member's x; its v in the model. */
 static inline data_column linear_set_entries(const linear_set *set,
                                              const linear_member *m,
@@ -212,16 +210,12 @@ bool linear_set_reduces(const linear_set *set, uint64_t n, double entries);
 /* Solves it by products from now on, with space for its members.
  * STRADS_ENOMEM. */
 strads_err linear_set_reduce(linear_set *set);
-/* The block of a phase that computes the products of new members with all
- * members, which are put into column[]; the new ones among its columns; the
- * length of its partial. */
-strads_block linear_set_pairs(const linear_set *set, uint32_t *column);
-strads_block linear_set_joined(const strads_block *all);
-size_t linear_set_pairs_size(const strads_task *task);
-/* Takes the products, with the means of columns and the rows' weight if
- * there is an intercept. STRADS_EPROGRAM: they are not the requested ones. */
-strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
-                                 const double *mean, double mass);
+/* Takes the products [joined x all] of the members that joined with all
+ * members, with the means of columns and the rows' weight if there is an
+ * intercept. STRADS_EPROGRAM: they are not those of this set. */
+strads_err linear_set_take_pairs(linear_set *set, uint32_t joined, uint32_t all,
+                                 const double *products, const double *mean,
+                                 double mass);
 /* The slope of column j, or b, at the end of the last model. */
 double linear_set_slope(const linear_set *set, uint64_t j);
 /* linear_set_open for a reduced set, from is.slope. */
@@ -233,11 +227,19 @@ void linear_set_use_columns(linear_set *set);
 
 /* Freezes a model at z; linear_set_solve calls it if no model is open. */
 void linear_set_open(linear_set *set);
-/* Aggregate of a block: descends on its members and fills in their changes
- * and priorities, for problem `target` of `width`. `place` has space for all
- * columns. */
-strads_err linear_set_solve(linear_set *set, strads_commit *commit,
-                            uint32_t *place, uint32_t width, uint32_t target);
+/* A block of columns to solve, and where its results go. */
+typedef struct linear_block {
+    column_list columns;
+    double *change; /* of column k at k x stride */
+    uint32_t stride;
+    double *priority; /* [columns.n] the gain of a column's own step */
+} linear_block;
+
+/* Descends on the block's members, and tells their changes and priorities;
+ * columns that are no members get priority 0. `place` has space for all
+ * columns of the data. STRADS_ENOMEM. */
+strads_err linear_set_solve(linear_set *set, const linear_block *block,
+                            uint32_t *place);
 /* The members' penalties in the model, at base + step (w - base). */
 double linear_set_penalties(const linear_set *set, double step);
 /* Q at the set's (w, lasting), without the penalties of other members, with

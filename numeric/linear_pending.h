@@ -1,13 +1,11 @@
-/* Committed changes that a partition's rows do not include yet: between two
- * scans a working set's coefficients move many times. */
+/* Changes of coefficients that some rows do not include yet: between two scans
+ * a working set's coefficients move many times. */
 #ifndef LINEAR_PENDING_H
 #define LINEAR_PENDING_H
 
 #include <stdbool.h>
 
-#include <strads/program.h>
-
-#include "apps/kernels/column_kernels.h"
+#include "column_kernels.h"
 
 typedef struct linear_pending {
     double *change;  /* [columns + 1]: coefficients, and the intercept */
@@ -19,11 +17,8 @@ typedef struct linear_pending {
 bool linear_pending_new(uint64_t columns, linear_pending *pending);
 void linear_pending_free(linear_pending *pending);
 
-/* Records a change of parameter j; or all of some changes, for problem
- * `target` of `width`, except those of parameters that are not coefficients. */
+/* Records a change of column j, or of the intercept, `columns`. */
 void linear_pending_move(linear_pending *pending, uint32_t j, double change);
-void linear_pending_add(linear_pending *pending, const strads_change *changes,
-                        uint32_t n, uint32_t width, uint32_t target);
 /* v += sign (X change + the intercept's change) on the view's rows;
  * afterwards no change is pending. */
 void linear_pending_apply(linear_pending *pending, const column_view *view,

@@ -70,30 +70,6 @@ strads_err linear_set_reduce(linear_set *set)
     return err;
 }
 
-/* The block's id is the number of its columns that were there before. */
-strads_block linear_set_pairs(const linear_set *set, uint32_t *column)
-{
-    for (uint32_t k = 0; k < set->n; k++)
-        column[k] = set->member[k].column;
-    return (strads_block){.id = linear_packed_id(set->n, set->factored),
-                          .n = set->n,
-                          .param = column};
-}
-
-strads_block linear_set_joined(const strads_block *all)
-{
-    const uint32_t known = (uint32_t)linear_packed_entries(all->id);
-
-    return (strads_block){.n = all->n - known,
-                          .first = all->first + known,
-                          .param = all->param ? all->param + known : NULL};
-}
-
-size_t linear_set_pairs_size(const strads_task *task)
-{
-    return (size_t)linear_set_joined(&task->block).n * task->block.n;
-}
-
 /* Sets the members' column positions once the columns are there. */
 static void place_members(linear_set *set)
 {
@@ -106,11 +82,10 @@ static void place_members(linear_set *set)
     }
 }
 
-strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
-                                 const double *mean, double mass)
+strads_err linear_set_take_pairs(linear_set *set, uint32_t n, uint32_t m,
+                                 const double *products, const double *mean,
+                                 double mass)
 {
-    const uint32_t m = commit->block.n;
-    const uint32_t n = linear_set_joined(&commit->block).n;
     const uint32_t first =
         set->factored > 0 ? set->factored + ones_count(set) : 0;
 
@@ -125,7 +100,7 @@ strads_err linear_set_take_pairs(linear_set *set, const strads_commit *commit,
         double *line = set->factor + (size_t)i * set->stride;
         if (set->is.intercept)
             line[0] = mass * mean[set->member[set->factored + k].column];
-        memcpy(line + ones_count(set), commit->partial + (size_t)k * m,
+        memcpy(line + ones_count(set), products + (size_t)k * m,
                (i + 1 - ones_count(set)) * sizeof(*line));
     }
     set->n_rows = set->n + ones_count(set);

@@ -2,7 +2,7 @@
 #ifndef LINEAR_CHOLESKY_H
 #define LINEAR_CHOLESKY_H
 
-#include "apps/kernels/column_kernels.h"
+#include "column_kernels.h"
 
 /* The pivot of a row that depends on earlier ones: so large that its unknown
  * stays 0. */

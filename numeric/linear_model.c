@@ -226,23 +226,24 @@ static double move_group(linear_set *set, linear_member *m, double *left)
 
 /* The members among a block's parameters, groups as a whole, in the order of
  * their entries; other parameters are inactive. */
-static uint32_t find_members(linear_set *set, const strads_commit *commit,
+static uint32_t find_members(linear_set *set, const column_list *columns,
                              uint32_t *place)
 {
+    const uint64_t block = ++set->solved_blocks;
     uint32_t n = 0;
 
-    for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint32_t at = set->place[strads_block_param(&commit->block, k)];
+    for (uint32_t k = 0; k < columns->n; k++) {
+        const uint32_t at = set->place[column_list_at(columns, k)];
         if (!at)
             continue;
         linear_member *m = &set->member[at - 1];
         while (m->size == 0)
             m--;
         for (uint32_t i = 0; i < m->size; i++)
-            m[i].round = commit->round;
+            m[i].block = block;
     }
     for (uint32_t k = 0; k < set->n; k++)
-        if (set->member[k].round == commit->round)
+        if (set->member[k].block == block)
             place[n++] = k;
     return n;
 }
@@ -429,11 +430,11 @@ static bool can_take_back(const linear_member *m)
     return m->base == 0 || fabs(m->w) <= LARGEST_GROWTH * fabs(m->base);
 }
 
-strads_err linear_set_solve(linear_set *set, strads_commit *commit,
-                            uint32_t *place, uint32_t width, uint32_t target)
+strads_err linear_set_solve(linear_set *set, const linear_block *block,
+                            uint32_t *place)
 {
     const bool opens = !set->open;
-    uint32_t n = find_members(set, commit, place);
+    uint32_t n = find_members(set, &block->columns, place);
 
     if (opens)
         linear_set_open(set);
@@ -452,15 +453,15 @@ strads_err linear_set_solve(linear_set *set, strads_commit *commit,
             bend_group(set, m);
     }
     err = work_off(set, n, place);
-    for (uint32_t k = 0; k < commit->block.n; k++) {
-        const uint32_t at = set->place[strads_block_param(&commit->block, k)];
-        commit->priority[k] = 0;
+    for (uint32_t k = 0; k < block->columns.n; k++) {
+        const uint32_t at = set->place[column_list_at(&block->columns, k)];
+        block->priority[k] = 0;
         if (!at)
             continue;
         linear_member *m = &set->member[at - 1];
         const double change = can_take_back(m) ? m->w - m->told : 0;
-        commit->change[(size_t)k * width + target] = change;
-        commit->priority[k] = m->urgency;
+        block->change[(size_t)k * block->stride] = change;
+        block->priority[k] = m->urgency;
         m->told += change; /* the sum that the store has */
     }
     return err;

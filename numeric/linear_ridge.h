@@ -2,8 +2,8 @@
  *
  *     P(w, b) = sum c_i f(y_i, z_i) + sum_j l2_j w_j^2 / 2,   z = o + X w + b
  *
- * for programs over rows with a smooth penalty: all columns move at once, and
- * workers multiply. With r the negative slopes of the losses and H their
+ * with a smooth penalty: all columns move at once, and partitions of the rows
+ * multiply. With r the negative slopes of the losses and H their
  * curvatures at z, a step (d, d_b) solves
  *
  *     (X'HX + L2) d + X'h d_b = X'r - L2 w
@@ -15,10 +15,10 @@
  * rows, at some recent point. The next scan checks whether the whole step
  * lowers P; if not, half of it is taken back, and so on.
  *
- * The program's parameters are one number per column, b whether or not there is
- * an intercept, and then the direction for the workers' products, of the same
- * length. It has three phases for this: a scan of slopes, then `hessian` of the
- * movable columns if requested, then `product` of the direction until a step is
+ * The caller has one number per column, b whether or not there is an intercept,
+ * and then the direction for products, of the same length: 2 (columns + 1)
+ * values. It follows linear_ridge_next: a scan of slopes, then a Hessian of the
+ * movable columns if requested, then products of the direction until a step is
  * found. */
 #ifndef LINEAR_RIDGE_H
 #define LINEAR_RIDGE_H
@@ -26,37 +26,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <strads/program.h>
+#include <strads/error.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "column_kernels.h"
 #include "linear_steps.h"
 
-/* True if this method suits the data. */
-bool linear_ridge_suits(const strads_data *data);
+/* True if this method suits data of this shape. */
+bool linear_ridge_suits(uint64_t rows, uint64_t columns, uint64_t entries);
 
-/* ---- a partition: linear_ridge_rows.c ------------------------------------ */
+/* ---- a partition of the rows: linear_ridge_rows.c ------------------------ */
 
 /* Lower bound of h as a share of c: rows so far out that they have little
  * curvature still limit a step. */
 #define LINEAR_LEAST_CURVATURE 1e-12
 void linear_hold_curvature(uint64_t n, const double *c, double *h);
 
-/* One row of this many is in a Hessian. */
-uint64_t linear_ridge_stride(const strads_shape *shape);
-/* The lengths of a product, and of a Hessian of n columns. */
-size_t linear_product_size(const strads_task *task);
+/* One row of this many is in a Hessian, of data of this shape. */
+uint64_t linear_ridge_stride(uint64_t rows, uint64_t columns);
+/* A direction: d of column j at d[j x stride], and that of b behind them. */
+typedef struct linear_direction {
+    const double *d;
+    uint32_t stride;
+} linear_direction;
+/* Adds X'H (X d + d_b) and the sum of its rows to product [columns + 1], which
+ * is initially 0; h [rows]; `along` [rows] is workspace. */
+void linear_product(const column_view *view, const column_kernels *kernels,
+                    const double *h, linear_direction direction, double *along,
+                    double *product);
+/* The length of a Hessian of n columns. */
 size_t linear_hessian_size(uint32_t n);
-/* X'H (X d + d_b) and the sum of its rows, for the direction in the task's
- * block; h [rows]; `along` [rows] is workspace. */
-void linear_product(const strads_task *task, const column_view *view,
-                    const column_kernels *kernels, const double *h,
-                    uint32_t target, double *along);
-/* X'HX of the sampled rows and the block's columns, lower half in rows of n;
- * X'h; sum h. STRADS_ENOMEM. */
-strads_err linear_hessian(const strads_task *task, const column_view *view,
-                          const column_kernels *kernels, const double *h);
+/* Adds X'HX of every `stride`-th row and the listed columns, lower half in
+ * rows of n; X'h; sum h. hessian [linear_hessian_size(n)] is initially 0.
+ * STRADS_ENOMEM. */
+strads_err linear_hessian(const column_view *view,
+                          const column_kernels *kernels, const double *h,
+                          const column_list *columns, uint64_t stride,
+                          double *hessian);
 
-/* ---- the coordinator: linear_ridge.c ------------------------------------- */
+/* ---- the steps: linear_ridge.c ------------------------------------------- */
 
 /* The next request of a step. */
 typedef enum linear_ridge_next {
@@ -69,7 +76,7 @@ typedef enum linear_ridge_next {
 /* Vectors have one number per column, then that of b. */
 typedef struct linear_ridge {
     bool used;
-    /* The program sets these before each linear_ridge_judge(): */
+    /* The caller sets these before each linear_ridge_judge(): */
     uint32_t n;         /* number of movable columns, */
     uint32_t *column;   /* [columns] and the columns */
     double *l2;         /* [columns] */
@@ -77,12 +84,11 @@ typedef struct linear_ridge {
                          * not move */
     double weight;      /* sum c */
     const double *norm; /* [columns] sum c x^2 */
-    /* The program reads these: */
+    /* The caller reads these: */
     double *value;
     double share; /* of the step that was taken; 0: no step to judge */
     /* Private to linear_ridge.c: */
     uint32_t width, target; /* problems, and the current one */
-    uint32_t *param;        /* [2 (columns + 1)] all parameters, in order */
     const column_kernels *kernels;
     uint64_t columns;
     bool intercept;
@@ -91,7 +97,7 @@ typedef struct linear_ridge {
     bool factored;   /* if computed */
     double *step;    /* the current step */
     double *scaled;  /* preconditioned residual */
-    double *told;    /* the direction that workers have */
+    double *told;    /* the direction that partitions have */
     double *product; /* A times it */
     double fall;     /* rest'scaled; */
     double first;    /* at the first direction of this step */
@@ -101,15 +107,15 @@ typedef struct linear_ridge {
 } linear_ridge;
 
 /* STRADS_ENOMEM. */
-strads_err linear_ridge_new(const strads_shape *shape, bool intercept,
-                            linear_ridge *ridge);
+strads_err linear_ridge_new(uint64_t rows, uint64_t columns, uint32_t width,
+                            bool intercept, linear_ridge *ridge);
 void linear_ridge_free(linear_ridge *ridge);
 /* For another problem: discards the curvature of the old one. */
 void linear_ridge_clear(linear_ridge *ridge);
 
-/* Call after a scan, with its P. *watch detects the end by rounding. */
-linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
-                                     const strads_commit *commit,
+/* Call after a scan, with its P and the caller's values
+ * [2 (columns + 1)][width]. *watch detects the end by rounding. */
+linear_ridge_next linear_ridge_judge(linear_ridge *ridge, const double *value,
                                      uint32_t target, double primal,
                                      linear_watch *watch);
 /* The rounding of slopes, relative to the norms of column and rows; and the
@@ -120,17 +126,12 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
  * column that the factor leaves out, because it nearly depends on others, may
  * have the least curvature that shows beside rounding. */
 double linear_ridge_left(const linear_ridge *ridge, double square);
-/* Takes the commit's merged Hessian. */
-linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
-                                      const strads_commit *commit);
-/* Takes the commit's merged product; the gap and the tolerance are relative. */
+/* Takes the sum of the partitions' Hessians, and the caller's values. */
+linear_ridge_next linear_ridge_factor(linear_ridge *ridge, const double *value,
+                                      const double *hessian);
+/* Takes the sum of their products; the gap and the tolerance are relative. */
 linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
-                                        const strads_commit *commit, double gap,
+                                        const double *merged, double gap,
                                         double tolerance);
-/* Writes the next request to the commit; `wide` [(columns + 1) x width] is
- * workspace. A product has the direction as its block. */
-strads_err linear_ridge_tell(const linear_ridge *ridge, strads_commit *commit,
-                             linear_ridge_next next, bool is_product,
-                             double *wide);
 
 #endif

@@ -8,7 +8,6 @@
 #include "linear_room.h"
 
 /* Entries of one fetch, to limit the data in flight. */
-#define FETCH_ENTRIES (UINT64_C(1) << 22)
 
 strads_err linear_set_new(uint64_t columns, uint64_t rows, linear_set *set)
 {
@@ -86,30 +85,12 @@ strads_err linear_set_join(linear_set *set, uint32_t j, double w, uint32_t size,
     return STRADS_OK;
 }
 
-strads_block linear_set_fetch(linear_set *set, const strads_data *data,
-                              uint32_t *column)
-{
-    uint64_t entries = 0;
-    uint32_t n = 0;
-
-    while (set->columns.n + n < set->n) {
-        const uint32_t j = set->member[set->columns.n + n].column;
-        const uint64_t more = strads_data_col_nnz(data, j);
-        if (n > 0 && entries + more > FETCH_ENTRIES)
-            break;
-        entries += more;
-        column[n++] = j;
-    }
-    return (strads_block){.id = linear_packed_id(++set->fetches, entries),
-                          .n = n,
-                          .param = column};
-}
-
-strads_err linear_set_take(linear_set *set, const strads_commit *commit)
+strads_err linear_set_take(linear_set *set, uint32_t n, const void *pieces,
+                           size_t bytes)
 {
     const linear_packed *columns = &set->columns;
     uint32_t k = columns->n;
-    const strads_err err = linear_packed_take(&set->columns, commit);
+    const strads_err err = linear_packed_take(&set->columns, n, pieces, bytes);
 
     for (; k < columns->n && !err; k++) {
         linear_member *m = &set->member[k];

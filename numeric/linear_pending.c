@@ -26,17 +26,6 @@ void linear_pending_move(linear_pending *pending, uint32_t j, double change)
         pending->change[j] = DBL_MIN;
 }
 
-void linear_pending_add(linear_pending *pending, const strads_change *changes,
-                        uint32_t n, uint32_t width, uint32_t target)
-{
-    for (uint32_t c = 0; c < n; c++)
-        for (uint32_t k = 0; k < changes[c].n; k++)
-            if (changes[c].param[k] <= pending->columns)
-                linear_pending_move(
-                    pending, changes[c].param[k],
-                    changes[c].change[(size_t)k * width + target]);
-}
-
 void linear_pending_apply(linear_pending *pending, const column_view *view,
                           const column_kernels *kernels, double sign, double *v)
 {

@@ -34,19 +34,18 @@ void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
 /* Adjacent columns are multiplied together, if most of them are in the
  * block. */
 void linear_multiply(const column_kernels *kernels, const column_view *view,
-                     const strads_block *block, const double *r,
-                     double *product)
+                     const column_list *list, const double *r, double *product)
 {
     enum { STRETCH = 64 };
     const strads_share *share = view->share;
     const uint64_t columns = share->by_col.lines;
     double found[STRETCH];
 
-    for (uint32_t k = 0, m; k < block->n; k += m) {
-        const uint32_t first = strads_block_param(block, k);
+    for (uint32_t k = 0, m; k < list->n; k += m) {
+        const uint32_t first = column_list_at(list, k);
         uint32_t span = 1;
-        for (m = 1; k + m < block->n; m++) {
-            const uint32_t j = strads_block_param(block, k + m);
+        for (m = 1; k + m < list->n; m++) {
+            const uint32_t j = column_list_at(list, k + m);
             if (j - first >= STRETCH || j == columns)
                 break;
             span = j - first >= span ? j - first + 1 : span;
@@ -56,7 +55,7 @@ void linear_multiply(const column_kernels *kernels, const column_view *view,
         if (first < columns)
             column_scan(kernels, view, first, (uint64_t)first + span, r, found);
         for (uint32_t i = 0; i < m && first < columns; i++)
-            product[k + i] = found[strads_block_param(block, k + i) - first];
+            product[k + i] = found[column_list_at(list, k + i) - first];
         for (uint64_t i = share->rows.begin;
              i < share->rows.end && first == columns; i++)
             product[k] += r[i - share->rows.begin];
@@ -137,16 +136,4 @@ void linear_watch_scan(linear_watch *watch, double primal, double dual_gain)
     else if (++watch->idle >= IDLE_MAX)
         watch->stalled = true;
     watch->least = fmin(watch->least, primal);
-}
-
-strads_err linear_also(strads_commit *commit, uint32_t width, uint32_t target,
-                       uint32_t n, const uint32_t *param, const double *change,
-                       double *wide)
-{
-    if (width == 1)
-        return strads_commit_also(commit, n, param, change);
-    memset(wide, 0, (size_t)n * width * sizeof(*wide));
-    for (uint32_t k = 0; k < n; k++)
-        wide[(size_t)k * width + target] = change[k];
-    return strads_commit_also(commit, n, param, wide);
 }

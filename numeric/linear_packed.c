@@ -14,7 +14,7 @@ typedef struct part {
     uint32_t column, count;
 } part;
 
-static size_t piece_bytes(uint64_t parts, uint64_t entries)
+size_t linear_packed_bytes(uint64_t parts, uint64_t entries)
 {
     return 8 + parts * sizeof(part) + (entries * 12 + 7) / 8 * 8;
 }
@@ -28,46 +28,40 @@ void linear_packed_free(linear_packed *packed)
     *packed = (linear_packed){0};
 }
 
-/* ---- workers ------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
-size_t linear_packed_bytes(const strads_task *task)
-{
-    const uint64_t entries = linear_packed_entries(task->block.id);
-
-    return piece_bytes(task->block.n, entries);
-}
-
-/* The part of the block's column k in the view. */
-static data_column view_column(const strads_task *task, const column_view *view,
+/* The part of the list's column k in the view. */
+static data_column view_column(const column_list *list, const column_view *view,
                                uint32_t k)
 {
-    return column_view_of(view, strads_block_param(&task->block, k));
+    return column_view_of(view, column_list_at(list, k));
 }
 
-static uint64_t write_parts(const strads_task *task, const column_view *view,
+static uint64_t write_parts(const column_list *list, const column_view *view,
                             part *parts)
 {
     uint64_t n = 0;
 
-    for (uint32_t k = 0; k < task->block.n; k++) {
-        const uint64_t count = view_column(task, view, k).n;
+    for (uint32_t k = 0; k < list->n; k++) {
+        const uint64_t count = view_column(list, view, k).n;
         if (count > 0)
             parts[n++] = (part){.column = k, .count = (uint32_t)count};
     }
     return n;
 }
 
-strads_err linear_packed_write(strads_task *task, const column_view *view)
+size_t linear_packed_write(const column_list *list, const column_view *view,
+                           void *piece)
 {
-    uint64_t *n_parts = (uint64_t *)(void *)task->partial;
+    uint64_t *n_parts = piece;
     part *parts = (part *)(void *)(n_parts + 1);
     const uint32_t first = (uint32_t)view->share->rows.begin;
     uint64_t entries = 0;
 
-    *n_parts = write_parts(task, view, parts);
+    *n_parts = write_parts(list, view, parts);
     double *value = (double *)(void *)(parts + *n_parts);
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const data_column x = view_column(task, view, parts[i].column);
+        const data_column x = view_column(list, view, parts[i].column);
         entries += x.n;
         if (x.f64)
             memcpy(value, x.f64, x.n * sizeof(*value));
@@ -77,15 +71,20 @@ strads_err linear_packed_write(strads_task *task, const column_view *view)
     }
     uint32_t *row = (uint32_t *)(void *)value;
     for (uint64_t i = 0; i < *n_parts; i++) {
-        const data_column x = view_column(task, view, parts[i].column);
+        const data_column x = view_column(list, view, parts[i].column);
         for (uint64_t e = 0; e < x.n; e++)
             *row++ = first + (x.index ? x.index[e] : (uint32_t)e);
     }
-    task->partial_bytes = piece_bytes(*n_parts, entries);
-    return STRADS_OK;
+    return linear_packed_bytes(*n_parts, entries);
 }
 
-/* ---- coordinator --------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
+
+typedef struct pieces {
+    uint32_t n; /* columns */
+    const void *bytes;
+    size_t size;
+} pieces;
 
 typedef struct piece {
     uint64_t n;
@@ -103,24 +102,24 @@ static strads_err bad_piece(void)
 }
 
 /* Reads the piece at byte `at`. */
-static strads_err read_piece(const strads_commit *commit, size_t at, piece *p)
+static strads_err read_piece(const pieces *all, size_t at, piece *p)
 {
-    const char *bytes = (const char *)commit->partial + at;
-    const size_t left = commit->partial_bytes - at;
+    const char *bytes = (const char *)all->bytes + at;
+    const size_t left = all->size - at;
     uint64_t entries = 0;
 
     if (left < sizeof(p->n))
         return bad_piece();
     memcpy(&p->n, bytes, sizeof(p->n));
-    if (p->n > commit->block.n || piece_bytes(p->n, 0) > left)
+    if (p->n > all->n || linear_packed_bytes(p->n, 0) > left)
         return bad_piece();
     p->parts = (const part *)(const void *)(bytes + sizeof(p->n));
     for (uint64_t i = 0; i < p->n; i++) {
         entries += p->parts[i].count;
-        if (p->parts[i].column >= commit->block.n || entries > left)
+        if (p->parts[i].column >= all->n || entries > left)
             return bad_piece();
     }
-    p->bytes = piece_bytes(p->n, entries);
+    p->bytes = linear_packed_bytes(p->n, entries);
     if (p->bytes > left)
         return bad_piece();
     p->value = (const double *)(const void *)(p->parts + p->n);
@@ -161,18 +160,17 @@ static strads_err reserve_packed(linear_packed *packed, uint32_t n,
 
 /* Sets the starts of the new columns, from all pieces; no entries are stored
  * yet. */
-static strads_err measure_pieces(linear_packed *packed,
-                                 const strads_commit *commit)
+static strads_err measure_pieces(linear_packed *packed, const pieces *all)
 {
-    const uint32_t n = commit->block.n;
+    const uint32_t n = all->n;
     uint64_t entries = packed->entries;
     piece p = {0};
     strads_err err = reserve_packed(packed, packed->n + n, entries);
 
     for (uint32_t k = 0; k < n && !err; k++)
         packed->count[packed->n + k] = 0;
-    for (size_t at = 0; at < commit->partial_bytes && !err; at += p.bytes) {
-        err = read_piece(commit, at, &p);
+    for (size_t at = 0; at < all->size && !err; at += p.bytes) {
+        err = read_piece(all, at, &p);
         for (uint64_t i = 0; i < p.n && !err; i++)
             packed->count[packed->n + p.parts[i].column] += p.parts[i].count;
     }
@@ -223,15 +221,15 @@ static bool has_valid_rows(const linear_packed *packed, uint32_t k)
     return true;
 }
 
-strads_err linear_packed_take(linear_packed *packed,
-                              const strads_commit *commit)
+strads_err linear_packed_take(linear_packed *packed, uint32_t n,
+                              const void *from, size_t bytes)
 {
-    const uint32_t n = commit->block.n;
+    const pieces all = {.n = n, .bytes = from, .size = bytes};
     piece p = {0};
-    strads_err err = measure_pieces(packed, commit);
+    strads_err err = measure_pieces(packed, &all);
 
-    for (size_t at = 0; at < commit->partial_bytes && !err; at += p.bytes) {
-        err = read_piece(commit, at, &p);
+    for (size_t at = 0; at < all.size && !err; at += p.bytes) {
+        err = read_piece(&all, at, &p);
         if (!err)
             fill(packed, &p);
     }

@@ -6,9 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <strads/program.h>
-
-#include "apps/kernels/column_kernels.h"
+#include "column_kernels.h"
 
 /* Moves the `want` most urgent of n candidates to the front (Hoare's
  * select). `urgency` is by column, so that ties depend little on the order of
@@ -16,16 +14,9 @@
 void linear_select(const double *urgency, uint32_t *candidate, uint32_t n,
                    uint32_t want);
 
-/* X'r of a block's columns, and sum r for an intercept behind them. */
+/* X'r of the listed columns, and sum r for an intercept behind them. */
 void linear_multiply(const column_kernels *kernels, const column_view *view,
-                     const strads_block *block, const double *r,
-                     double *product);
-
-/* strads_commit_also of problem `target` of `width`; wide [n x width] is
- * workspace. */
-strads_err linear_also(strads_commit *commit, uint32_t width, uint32_t target,
-                       uint32_t n, const uint32_t *param, const double *change,
-                       double *wide);
+                     const column_list *list, const double *r, double *product);
 
 enum { LINEAR_STEPS = 5 };
 

@@ -1,4 +1,4 @@
-/* Gram entries X_A' X_B of two blocks on one partition. Columns that are
+/* Gram entries X_A' X_B of two lists on one partition. Columns that are
  * almost full are multiplied as dense ones (linear_panel.c). If sparse columns
  * A join a working set, and are the last ones of B, all of B is transposed to
  * rows, some rows at a time, so that it stays in the cache. The products are a
@@ -15,15 +15,13 @@ enum { MANY = 6, FEW = 4 };
 
 /* The index in `against` of its first column that is also the first of
  * `lines`, if `lines` is its tail; otherwise against.n. */
-static uint32_t tail_start(const strads_block *lines,
-                           const strads_block *against)
+static uint32_t tail_start(const column_list *lines, const column_list *against)
 {
     if (lines->n > against->n)
         return against->n;
     const uint32_t start = against->n - lines->n;
     for (uint32_t k = 0; k < lines->n; k++)
-        if (strads_block_param(lines, k) !=
-            strads_block_param(against, start + k))
+        if (column_list_at(lines, k) != column_list_at(against, start + k))
             return against->n;
     return start;
 }
@@ -80,12 +78,12 @@ static uint64_t row_of(const data_column *x, uint64_t k)
 static void count_row_entries(const linear_products *of, uint64_t first,
                               linear_pairs *rows)
 {
-    const strads_block *block = &of->against;
+    const column_list *list = &of->against;
     const uint64_t end = first + LINEAR_STRETCH;
 
     memset(rows->start, 0, sizeof(rows->start));
-    for (uint32_t l = 0; l < block->n; l++) {
-        const data_column z = linear_pairs_column(of, block, l);
+    for (uint32_t l = 0; l < list->n; l++) {
+        const data_column z = linear_pairs_column(of, list, l);
         for (uint64_t e = rows->next[l]; e < z.n && row_of(&z, e) < end; e++)
             rows->start[row_of(&z, e) - first + 2]++;
     }
@@ -96,11 +94,11 @@ static void count_row_entries(const linear_products *of, uint64_t first,
 static void place_entries(const linear_products *of, uint64_t first,
                           linear_pairs *rows)
 {
-    const strads_block *block = &of->against;
+    const column_list *list = &of->against;
     const uint64_t end = first + LINEAR_STRETCH;
 
-    for (uint32_t l = 0; l < block->n; l++) {
-        const data_column z = linear_pairs_column(of, block, l);
+    for (uint32_t l = 0; l < list->n; l++) {
+        const data_column z = linear_pairs_column(of, list, l);
         uint64_t e = rows->next[l];
         for (; e < z.n && row_of(&z, e) < end; e++) {
             const uint64_t at = rows->start[row_of(&z, e) - first + 1]++;
@@ -123,12 +121,12 @@ static strads_err lay_out(const linear_products *of, uint64_t first,
     return err;
 }
 
-static uint64_t entries_of(const linear_products *of, const strads_block *block)
+static uint64_t entries_of(const linear_products *of, const column_list *list)
 {
     uint64_t entries = 0;
 
-    for (uint32_t l = 0; l < block->n; l++)
-        entries += linear_pairs_column(of, block, l).n;
+    for (uint32_t l = 0; l < list->n; l++)
+        entries += linear_pairs_column(of, list, l).n;
     return entries;
 }
 

@@ -29,6 +29,18 @@ static inline data_column data_column_of(const strads_share *share, uint64_t j)
                          .f32 = x->f32 ? x->f32 + at : NULL};
 }
 
+/* Columns in an order. */
+typedef struct column_list {
+    uint32_t n;
+    uint32_t first;         /* with `column` NULL: first .. first + n - 1 */
+    const uint32_t *column; /* [n], or NULL for adjacent ones */
+} column_list;
+
+static inline uint32_t column_list_at(const column_list *list, uint32_t k)
+{
+    return list->column ? list->column[k] : list->first + k;
+}
+
 /* A share's columns as a program computes with them. If moved[j] is not
  * NULL, it has the values of column j, which is then full. */
 typedef struct column_view {

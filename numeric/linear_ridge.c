@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "apps/kernels/outer_kernels.h"
+#include "outer_kernels.h"
 #include "linear_cholesky.h"
 
 enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
@@ -17,41 +17,38 @@ enum { HALVINGS_MAX = 40, PRODUCTS_MAX = 200 };
 /* The fit ends after this many steps that lower P only within rounding. */
 enum { IDLE_MAX = 3 };
 
-bool linear_ridge_suits(const strads_data *data)
+bool linear_ridge_suits(uint64_t rows, uint64_t columns, uint64_t entries)
 {
-    return strads_data_cols(data) > 0 && outer_product_suits(data);
+    return columns > 0 && outer_product_suits(rows, columns, entries);
 }
 
 /* ---- memory ------------------------------------------------------------ */
 
-strads_err linear_ridge_new(const strads_shape *shape, bool intercept,
-                            linear_ridge *ridge)
+strads_err linear_ridge_new(uint64_t rows, uint64_t columns, uint32_t width,
+                            bool intercept, linear_ridge *ridge)
 {
     double **lines[] = {&ridge->l2,     &ridge->rest, &ridge->value,
                         &ridge->step,   &ridge->told, &ridge->scaled,
                         &ridge->product};
-    const uint64_t n = shape->cols + 1;
+    const uint64_t n = columns + 1;
     bool there = true;
 
     *ridge = (linear_ridge){.used = true,
-                            .kernels = column_kernels_choose(shape->rows),
-                            .columns = shape->cols,
-                            .width = shape->width,
+                            .kernels = column_kernels_choose(rows),
+                            .columns = columns,
+                            .width = width,
                             .intercept = intercept,
-                            .stride = linear_ridge_stride(shape)};
+                            .stride = linear_ridge_stride(rows, columns)};
     for (size_t k = 0; k < sizeof(lines) / sizeof(*lines); k++) {
         *lines[k] = calloc(n, sizeof(double));
         there = there && *lines[k];
     }
     ridge->column = calloc(n, sizeof(*ridge->column));
-    ridge->param = malloc(2 * n * sizeof(*ridge->param));
     ridge->matrix = malloc(n * n * sizeof(double));
-    if (!there || !ridge->column || !ridge->param || !ridge->matrix)
+    if (!there || !ridge->column || !ridge->matrix)
         return strads_fail(STRADS_ENOMEM,
                            "no memory for the Hessian of %llu columns",
-                           (unsigned long long)shape->cols);
-    for (uint64_t j = 0; j < 2 * n; j++)
-        ridge->param[j] = (uint32_t)j;
+                           (unsigned long long)columns);
     return STRADS_OK;
 }
 
@@ -65,7 +62,6 @@ void linear_ridge_free(linear_ridge *ridge)
     free(ridge->value);
     free(ridge->product);
     free(ridge->l2);
-    free(ridge->param);
     free(ridge->column);
 }
 
@@ -123,12 +119,11 @@ static double fall_of(const linear_ridge *ridge)
                                      ridge->scaled);
 }
 
-/* Starts conjugate gradients from a step of 0. Workers have the previous
- * step's direction from the store, so this also works after a resume. */
+/* Starts conjugate gradients from a step of 0. The previous step's direction
+ * is among the caller's values, so this also works after a resume. */
 static linear_ridge_next begin_gradients(linear_ridge *ridge,
-                                         const strads_commit *commit)
+                                         const double *value)
 {
-    const double *value = strads_store_dense(commit->store, 0);
     const uint32_t n = line_length(ridge);
 
     for (uint32_t j = 0; j < n; j++)
@@ -141,8 +136,7 @@ static linear_ridge_next begin_gradients(linear_ridge *ridge,
     return turn_direction(ridge, 0);
 }
 
-linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
-                                     const strads_commit *commit,
+linear_ridge_next linear_ridge_judge(linear_ridge *ridge, const double *value,
                                      uint32_t target, double primal,
                                      linear_watch *watch)
 {
@@ -158,7 +152,7 @@ linear_ridge_next linear_ridge_judge(linear_ridge *ridge,
         watch->stalled = true;
     ridge->before = primal;
     return ridge->factored && ridge->products <= MANY_PRODUCTS
-               ? begin_gradients(ridge, commit)
+               ? begin_gradients(ridge, value)
                : LINEAR_RIDGE_HESSIAN;
 }
 
@@ -214,13 +208,13 @@ static void fill_preconditioner(linear_ridge *ridge, const double *merged)
         matrix[(size_t)n * all + n] = ridge->weight;
 }
 
-linear_ridge_next linear_ridge_factor(linear_ridge *ridge,
-                                      const strads_commit *commit)
+linear_ridge_next linear_ridge_factor(linear_ridge *ridge, const double *value,
+                                      const double *hessian)
 {
-    fill_preconditioner(ridge, commit->partial);
+    fill_preconditioner(ridge, hessian);
     linear_factor(ridge->kernels, ridge->n + ridge->intercept, ridge->matrix);
     ridge->factored = true;
-    return begin_gradients(ridge, commit);
+    return begin_gradients(ridge, value);
 }
 
 /* The relative residual to reach: near the optimum steps are solved more
@@ -255,11 +249,11 @@ static bool advance_gradients(linear_ridge *ridge, const double *merged)
 }
 
 linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
-                                        const strads_commit *commit, double gap,
+                                        const double *merged, double gap,
                                         double tolerance)
 {
     const double small = residual_bound(gap, tolerance), before = ridge->fall;
-    const bool advanced = advance_gradients(ridge, commit->partial);
+    const bool advanced = advance_gradients(ridge, merged);
 
     if (advanced)
         precondition_rest(ridge);
@@ -270,21 +264,4 @@ linear_ridge_next linear_ridge_multiply(linear_ridge *ridge,
     ridge->share = 1;
     ridge->halvings = 0;
     return move_by_share(ridge, 1);
-}
-
-strads_err linear_ridge_tell(const linear_ridge *ridge, strads_commit *commit,
-                             linear_ridge_next next, bool is_product,
-                             double *wide)
-{
-    const uint32_t n = line_length(ridge), width = ridge->width;
-    const bool turns = next == LINEAR_RIDGE_PRODUCT;
-
-    if (next == LINEAR_RIDGE_HESSIAN)
-        return STRADS_OK;
-    if (!turns || !is_product)
-        return linear_also(commit, width, ridge->target, n,
-                           ridge->param + (turns ? n : 0), ridge->value, wide);
-    for (uint32_t j = 0; j < n; j++)
-        commit->change[(size_t)j * width + ridge->target] = ridge->value[j];
-    return STRADS_OK;
 }

@@ -9,7 +9,7 @@
 /* True if the data has few columns and many rows, and p^2/2 dense
  * multiplications per row cost little compared to some 300 passes over its
  * entries. */
-bool outer_product_suits(const strads_data *data);
+bool outer_product_suits(uint64_t rows, uint64_t columns, uint64_t entries);
 
 /* Rows of a panel, and the numbers that a tile of the kernel may write
  * beyond n. */

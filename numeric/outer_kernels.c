@@ -4,13 +4,12 @@
 
 enum { COLUMNS_MAX = 1300 };
 
-bool outer_product_suits(const strads_data *data)
+bool outer_product_suits(uint64_t rows, uint64_t columns, uint64_t entries)
 {
-    const double rows = (double)strads_data_rows(data);
-    const double p = (double)strads_data_cols(data);
+    const double p = (double)columns;
 
-    return p <= COLUMNS_MAX && rows > p &&
-           (double)strads_data_nnz(data) * 4800 >= p * p * rows;
+    return columns <= COLUMNS_MAX && rows > columns &&
+           (double)entries * 4800 >= p * p * (double)rows;
 }
 
 void outer_product_portable(uint32_t rows, uint32_t n, const double *panel,

@@ -3,9 +3,9 @@
 #ifndef LINEAR_PAIRS_H
 #define LINEAR_PAIRS_H
 
-#include <strads/program.h>
+#include <strads/error.h>
 
-#include "apps/kernels/column_kernels.h"
+#include "column_kernels.h"
 
 enum { LINEAR_STRETCH = 1024 };
 
@@ -24,13 +24,13 @@ typedef struct linear_pairs {
 
 void linear_pairs_free(linear_pairs *pairs);
 
-/* The factors and the result of products: two blocks of a share's columns,
+/* The factors and the result of products: two lists of a share's columns,
  * with row i times root[i], the root of its weight; NULL: all are 1. */
 typedef struct linear_products {
     const column_view *view;
     const double *root;
     const column_kernels *kernels;
-    strads_block lines, against;
+    column_list lines, against;
     double *partial; /* [lines.n x against.n], initially 0 */
 } linear_products;
 
@@ -41,10 +41,10 @@ strads_err linear_pairs_multiply(linear_pairs *pairs,
 /* ---- within: linear_panel.c ---------------------------------------------- */
 
 static inline data_column linear_pairs_column(const linear_products *of,
-                                              const strads_block *block,
+                                              const column_list *list,
                                               uint32_t k)
 {
-    return column_view_of(of->view, strads_block_param(block, k));
+    return column_view_of(of->view, column_list_at(list, k));
 }
 
 static inline double linear_pairs_value(const linear_products *of,
