@@ -465,6 +465,8 @@ strads_err strads_lda_complete(const strads_lda_model *,
                                const strads_lda_words *, strads_lda_score *);
 strads_err strads_lda_top_words(const strads_lda_model *, double, uint32_t,
                                 uint32_t *, double *);
+strads_err strads_lda_merge(const strads_lda_model *, double, uint32_t *,
+                            strads_lda_model **);
 strads_err strads_lda_frex(const strads_lda_model *, double, uint32_t,
                            uint32_t *, double *);
 

@@ -61,6 +61,7 @@ static const struct example {
                   "--model topics.json"},
     {"lda topics", "strads lda topics topics.json "
                    "--vocab data/vocab.sotu-tiny-bow.txt"},
+    {"lda merge", "strads lda merge topics.json --model fewer.json"},
     {"lda infer", "strads lda infer topics.json " SPEECHES},
     {"lda predict", "strads lda predict labelled.json " SPEECHES},
     {"lda show", "strads lda show labelled.json"},

@@ -8,7 +8,7 @@
 #include "strads/lda.h"
 
 extern const cli_verb cli_lda_topics, cli_lda_infer, cli_lda_evaluate,
-    cli_lda_predict, cli_lda_show;
+    cli_lda_predict, cli_lda_show, cli_lda_merge;
 
 /* The name of a word or, without names, its number from 0. */
 const char *cli_word_name(const strads_lda_model *model, uint32_t word,

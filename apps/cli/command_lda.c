@@ -445,6 +445,14 @@ const cli_command cli_lda_commands[] = {
               "all tokens, words. Scores in csv and json are logarithms of "
               "probabilities, or relevances.",
      .verb = &cli_lda_topics},
+    {.name = "lda merge",
+     .args = "MODEL",
+     .summary = "join its topics that are nearly the same",
+     .about = "Joins topics whose words have nearly the same probabilities, "
+              "by their cosine, until no two are that close, and writes the "
+              "model that remains. A line for each joined topic names its "
+              "members.",
+     .verb = &cli_lda_merge},
     {.name = "lda infer",
      .args = "MODEL DATA",
      .summary = "write shares of its topics in documents",

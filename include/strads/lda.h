@@ -257,6 +257,21 @@ STRADS_API strads_err strads_lda_exclusivity(const strads_lda_model *model,
                                              uint32_t n, const uint32_t *word,
                                              double *exclusivity);
 
+/* Joins topics that are nearly the same: as long as two topics have a cosine of
+ * their distributions of words, phi_k'phi_l / (|phi_k| |phi_l|), of at least
+ * `cosine`, the closest two become one, with the sum of their counts and of
+ * their alphas and the first name. At least two topics remain. Topics are
+ * ordered by their first member; into[model->topics] is the new number of each
+ * topic. The log-likelihood of *out is NaN, and the prior of a joined topic is
+ * beta, as of the others. Memory: topics^2 numbers of 8 bytes. The caller frees
+ * *out by strads_lda_model_free. STRADS_EINVAL: a cosine that is not above 0
+ * and at most 1, a model with classes, whose weights are of single topics, or
+ * one of a network. STRADS_ELIMIT: a sum of counts of 2^32 or more.
+ * STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_lda_merge(const strads_lda_model *model,
+                                       double cosine, uint32_t *into,
+                                       strads_lda_model **out);
+
 /* ---- new documents ----------------------------------------------------- */
 
 /* A document: word[i] of the model occurs count[i] times. Words ascend; another

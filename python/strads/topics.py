@@ -1,4 +1,5 @@
 """Topic models: latent Dirichlet allocation by collapsed Gibbs sampling."""
+import copy
 import os
 import tempfile
 import warnings
@@ -456,6 +457,26 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         if getattr(self, "vocabulary_", None) is None:
             return word
         return np.append(np.array(self.vocabulary_, dtype=object), None)[word]
+
+    def merge_topics(self, cosine=0.9):
+        """A new model in which topics that are nearly the same are one: while
+        two topics have a cosine of their probabilities of words of at least
+        `cosine`, the closest two are joined, and their counts and alphas are
+        added. `merged_` of the new model is the new number of each old topic.
+        """
+        check_is_fitted(self, "components_")
+        params.number(above=0, most=1)("cosine", cosine)
+        model, kept = self._model()
+        out = ffi.new("strads_lda_model **")
+        into = np.zeros(len(self.alpha_), dtype=np.uint32)
+        engine.call(lib.strads_lda_merge, model, cosine,
+                    engine.pointer(into, "uint32_t *"), out)
+        del kept
+        merged = copy.copy(self)
+        merged._take(ffi.gc(out[0], lib.strads_lda_model_free))
+        merged.n_components = len(merged.alpha_)
+        merged.merged_ = into.astype(int)
+        return merged
 
     @property
     def topics_(self):

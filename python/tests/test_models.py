@@ -1,4 +1,5 @@
 """Estimators against independent answers, interrupts, files, tools."""
+import copy
 import os
 import pickle
 import signal
@@ -421,6 +422,41 @@ def test_topics_have_the_words_of_their_seeds(tmp_path):
             strads.LatentDirichletAllocation(2, seed_words=bad).fit(X)
     with pytest.raises(ValueError, match="3 topics; expected at most 2"):
         strads.LatentDirichletAllocation(2, seed_words=[[0]] * 3).fit(X)
+
+
+def test_merge_topics_joins_copies_of_a_topic():
+    draws = np.random.default_rng(6)
+    phi = draws.dirichlet(np.full(60, 0.1), 3)
+    X = np.array([draws.multinomial(60, phi[i % 3]) for i in range(150)])
+    model = strads.LatentDirichletAllocation(
+        3, max_iter=60, doc_topic_prior=0.1, topic_word_prior=0.01,
+        random_state=1).fit(X)
+    # A fourth topic takes half of the tokens of the first one's words.
+    start, topic, count = [0], [], []
+    for w in range(60):
+        for k, n in zip(model.topic_[model.start_[w]:model.start_[w + 1]],
+                        model.count_[model.start_[w]:model.start_[w + 1]]):
+            topic.append(k), count.append(n if k else n - n // 2)
+        first = model.topic_[model.start_[w]:model.start_[w + 1]] == 0
+        if first.any() and model.count_[model.start_[w]] > 1:
+            topic.append(3), count.append(model.count_[model.start_[w]] // 2)
+        start.append(len(topic))
+    double = copy.copy(model)
+    double.start_ = np.array(start, np.uint64)
+    double.topic_ = np.array(topic, np.uint32)
+    double.count_ = np.array(count, np.uint32)
+    double.alpha_ = np.append(model.alpha_, 0.3)
+    double.components_ = np.vstack([model.components_, model.components_[:1]])
+    merged = double.merge_topics(0.9)
+    assert merged.merged_.tolist() == [0, 1, 2, 0]
+    assert merged.n_components == 3
+    np.testing.assert_array_equal(merged.components_, model.components_)
+    np.testing.assert_allclose(merged.alpha_, model.alpha_ + [0.3, 0, 0])
+    np.testing.assert_allclose(merged.transform(X).sum(axis=1), 1)
+    assert len(double.alpha_) == 4
+    assert model.merge_topics().merged_.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="cosine"):
+        model.merge_topics(0)
 
 
 def test_topics_of_texts_have_words(tmp_path):
