@@ -78,6 +78,8 @@ strads_err strads_data_from_arrays(const strads_arrays *,
 strads_err strads_data_read(const char *, const strads_data_options *,
                             strads_data **);
 void strads_data_free(strads_data *);
+strads_err strads_data_time(strads_data *, strads_data *);
+uint32_t strads_data_partitions(const strads_data *);
 const strads_names *strads_data_col_names(const strads_data *);
 const strads_share *strads_data_share(const strads_data *, uint32_t);
 strads_err strads_data_weigh(strads_data *, const double *, uint64_t);
@@ -483,8 +485,15 @@ typedef struct strads_mf_options {
     uint32_t tune, cg_steps;
     const char *loss;
     const char *scratch;
+    const char *time, *holdout_by;
     ...;
 } strads_mf_options;
+typedef struct strads_mf_periods {
+    bool any;
+    double first, last;
+    double bias[...];
+} strads_mf_periods;
+const strads_mf_periods *strads_mf_times(const void *);
 typedef struct strads_mf_trial {
     uint32_t rank;
     double lambda, step;

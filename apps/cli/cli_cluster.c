@@ -313,8 +313,16 @@ void cli_cluster_abort(cli_cluster *cluster, int code)
 #endif
 }
 
-strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
-                       strads_data_options *how, strads_data **data)
+strads_err cli_source_read(const cli_source *source,
+                           const strads_data_options *how, strads_data **out)
+{
+    return source->make ? source->make(source->state, source->path, how, out)
+                        : strads_data_read(source->path, how, out);
+}
+
+strads_err cli_regroup(strads_engine *engine, bool quiet,
+                       const cli_source *source, strads_data_options *how,
+                       strads_data **data)
 {
     char held[CLI_BYTES_SIZE];
     cli_say(quiet, "%s; the run continues from its last checkpoint",
@@ -322,7 +330,7 @@ strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
     strads_data_free(*data);
     *data = NULL;
     CLI_TRY(strads_engine_keep(engine, how));
-    CLI_TRY(strads_data_read(path, how, data));
+    CLI_TRY(cli_source_read(source, how, data));
     strads_data_spend(*data);
     cli_say(quiet, "now keeps %s of the data in memory",
             cli_bytes(strads_data_bytes(*data), held));

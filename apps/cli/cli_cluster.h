@@ -38,10 +38,23 @@ void cli_cluster_abort(cli_cluster *cluster, int code);
  * it is set. STRADS_EIO. */
 strads_err cli_token_make(void);
 
+/* How a process gets its data: from `path`, or by `make` from it and other
+ * files. */
+typedef struct cli_source {
+    const char *path;
+    strads_err (*make)(void *state, const char *path,
+                       const strads_data_options *options, strads_data **out);
+    void *state;
+} cli_source;
+
+strads_err cli_source_read(const cli_source *source,
+                           const strads_data_options *how, strads_data **out);
+
 /* After STRADS_EREGROUP: reports the reason and reads this process's data of
- * the next membership epoch from `path`. A run may have consumed its data, so
- * all of it is read again. */
-strads_err cli_regroup(strads_engine *engine, bool quiet, const char *path,
-                       strads_data_options *how, strads_data **data);
+ * the next membership epoch. A run may have consumed its data, so all of it is
+ * read again. */
+strads_err cli_regroup(strads_engine *engine, bool quiet,
+                       const cli_source *source, strads_data_options *how,
+                       strads_data **data);
 
 #endif

@@ -4,11 +4,12 @@
 #define CLI_JOIN_H
 
 #include "cli_documents.h"
+#include "cli_fm_rows.h"
 #include "cli_options.h"
 #include "strads/engine.h"
 
 typedef struct cli_join {
-    const char *data, *root, *program, *column[3];
+    const char *data, *root, *program, *column[4];
     uint64_t memory;
     cli_samples samples;
     strads_join_options engine;
@@ -17,7 +18,11 @@ typedef struct cli_join {
      * them; NULL: `words` determines them. */
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
+    /* Makes the data from several files; NULL: it is read from one. */
+    strads_err (*make)(void *state, const char *path,
+                       const strads_data_options *options, strads_data **out);
     void *state;
+    cli_fm_tables tables; /* of `strads join`; the columns are `column` */
     bool f32, quiet;
     const strads_program *own;  /* a program that is not built in, or NULL */
     char *path;                 /* path of the data */

@@ -156,6 +156,16 @@ static strads_err names_from(const json_t *list, uint64_t n, const char *path,
 
 /* ---- writing ----------------------------------------------------------- */
 
+static json_t *periods_json(const strads_mf_periods *p)
+{
+    json_t *bias = p->any ? json_array() : NULL;
+    for (uint32_t k = 0; bias && k < STRADS_MF_PERIODS; k++)
+        (void)json_array_append_new(bias, json_real(p->bias[k]));
+    return bias ? json_pack("{s:f, s:f, s:o}", "first", p->first, "last",
+                            p->last, "biases", bias)
+                : json_null();
+}
+
 static strads_err write_json(const cli_trained *t, const char *path,
                              const cli_mf_model *m, sti_atomic_file *target)
 {
@@ -166,7 +176,7 @@ static strads_err write_json(const cli_trained *t, const char *path,
     checksum_text(m->f.item, row * m->f.items, item_sum);
     json_t *json = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:o, s:o, s:o, "
-        "s:I, s:f, s:f, s:f, s:o}",
+        "s:I, s:f, s:f, s:f, s:o, s:o}",
         "format", FORMAT, "version", VERSION, "rank", (int)m->f.rank, "users",
         (json_int_t)m->f.users, "items", (json_int_t)m->f.items, "mean",
         m->f.mean, "penalty", m->f.penalty, "index_base",
@@ -176,7 +186,8 @@ static strads_err write_json(const cli_trained *t, const char *path,
         names_json(strads_data_col_names(t->data)), "seed", (json_int_t)t->seed,
         "damping", m->f.damping, "lift", m->f.lift, "raise", m->f.raise,
         "range",
-        isfinite(m->low) ? json_pack("[f, f]", m->low, m->high) : json_null());
+        isfinite(m->low) ? json_pack("[f, f]", m->low, m->high) : json_null(),
+        "times", periods_json(&m->periods));
     if (!json) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: a name is no UTF-8 text, which JSON needs",
@@ -268,7 +279,8 @@ strads_err cli_mf_model_write(const cli_trained *t, const char *path)
                             .lift = strads_mf_lift(state),
                             .raise = strads_mf_raise(state),
                             .damping = strads_mf_damping(state)},
-                      .index_base = strads_data_index_base(t->data)};
+                      .index_base = strads_data_index_base(t->data),
+                      .periods = *strads_mf_times(state)};
     strads_mf_range(state, &m.low, &m.high);
     if (!user) {
         return strads_fail(STRADS_ESTATE,
@@ -305,6 +317,30 @@ static strads_err check_head(const json_t *json, const char *path)
                            path, (long long)version, VERSION);
     }
     return STRADS_OK;
+}
+
+/* null or absent: the model has no times. */
+static strads_err take_periods(json_t *times, const char *path, cli_mf_model *m)
+{
+    strads_mf_periods *p = &m->periods;
+    const json_t *bias = NULL;
+    if (!times || json_is_null(times))
+        return STRADS_OK;
+    bool good = json_unpack(times, "{s:F, s:F, s:o}", "first", &p->first,
+                            "last", &p->last, "biases", &bias) == 0 &&
+                json_array_size(bias) == STRADS_MF_PERIODS &&
+                isfinite(p->first) && p->first <= p->last;
+    for (size_t k = 0; good && k < STRADS_MF_PERIODS; k++) {
+        const json_t *one = json_array_get(bias, k);
+        good = json_is_number(one);
+        p->bias[k] = json_number_value(one);
+    }
+    p->any = true;
+    return good ? STRADS_OK
+                : strads_fail(STRADS_EFORMAT,
+                              "%s: \"times\" is not the first and the last "
+                              "time, and %d biases",
+                              path, STRADS_MF_PERIODS);
 }
 
 static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
@@ -354,12 +390,12 @@ static strads_err take_json(json_t *json, const char *path, cli_mf_model *m)
     CLI_TRY(read_array(path, &items_like, item_sum, &m->f.item));
     CLI_TRY(names_from(user_names, m->f.users, path, &m->user_names));
     CLI_TRY(names_from(item_names, m->f.items, path, &m->item_names));
-    static const char *const key[] = {"user", "item", "rating"};
-    for (size_t k = 0; k < 3; k++) {
+    static const char *const key[] = {"user", "item", "rating", "time"};
+    for (size_t k = 0; k < 4; k++) {
         m->column[k] = json_string_value(
             json_object_get(json_object_get(json, "options"), key[k]));
     }
-    return STRADS_OK;
+    return take_periods(json_object_get(json, "times"), path, m);
 }
 
 static strads_err cannot_read(const char *path)
@@ -398,12 +434,15 @@ bool cli_mf_has_factors(const float *row, size_t width)
     return false;
 }
 
-double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
+double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item,
+                            const double *time)
 {
     size_t width = m->f.rank + 1;
     const float *p = user < m->f.users ? m->f.user + user * width : NULL;
     const float *q = item < m->f.items ? m->f.item + item * width : NULL;
     double sum = m->f.mean + (p ? (double)p[0] : 0) + (q ? (double)q[0] : 0);
+    if (m->periods.any && time)
+        sum += m->periods.bias[strads_mf_period(&m->periods, *time)];
     if (m->f.lift > 0 &&
         (!cli_mf_has_factors(p, width) || !cli_mf_has_factors(q, width)))
         sum += m->f.lift;
@@ -414,17 +453,24 @@ double cli_mf_model_predict(const cli_mf_model *m, uint64_t user, uint64_t item)
 
 /* ---- ratings for a model ------------------------------------------------- */
 
-void cli_mf_model_columns(cli_mf_model *model, const char *const given[3])
+strads_err cli_mf_model_columns(cli_mf_model *model, const char *const given[4])
 {
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < 4; k++)
         if (given[k])
             model->column[k] = given[k];
+    return given[3] && !model->periods.any
+               ? strads_fail(STRADS_EINVAL,
+                             "--time %s: the model was trained without times; "
+                             "leave the option out",
+                             given[3])
+               : STRADS_OK;
 }
 
 static strads_err read_ratings(const char *path, const cli_mf_model *model,
                                const cli_use *use, strads_scalar values,
                                const strads_names *users,
-                               const strads_names *items, strads_data **out)
+                               const strads_names *items, bool timed,
+                               strads_data **out)
 {
     const strads_data_options wanted = {
         .size = sizeof wanted,
@@ -439,6 +485,7 @@ static strads_err read_ratings(const char *path, const cli_mf_model *model,
         .user = model->column[0],
         .item = model->column[1],
         .rating = model->column[2],
+        .time = timed && model->periods.any ? model->column[3] : NULL,
     };
     cli_cost_tell(use->quiet, path, &wanted);
     CLI_TRY(strads_data_read(path, &wanted, out));
@@ -456,7 +503,7 @@ strads_err cli_mf_ratings_read(const char *path, const cli_mf_model *model,
 {
     CLI_TRY(read_ratings(path, model, use, values,
                          new_users ? NULL : model->user_names,
-                         model->item_names, out));
+                         model->item_names, false, out));
     if (strads_data_unknown(*out) > 0) {
         cli_say(use->quiet,
                 "%" PRIu64 " ratings are of users or items that the model does "
@@ -489,7 +536,8 @@ static strads_err number_all(const strads_names *known, uint64_t limit,
 strads_err cli_mf_ratings_read_all(const char *path, const cli_mf_model *model,
                                    const cli_use *use, cli_mf_ratings *out)
 {
-    CLI_TRY(read_ratings(path, model, use, STRADS_F64, NULL, NULL, &out->data));
+    CLI_TRY(read_ratings(path, model, use, STRADS_F64, NULL, NULL, true,
+                         &out->data));
     const strads_data *data = out->data;
     const strads_sparse *x = &strads_data_share(data, 0)->by_row;
     CLI_TRY(number_all(model->user_names, model->f.users,

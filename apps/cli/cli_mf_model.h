@@ -8,17 +8,20 @@
 #include <jansson.h>
 
 #include "cli_train.h"
+#include "strads/mf.h"
 #include "strads/recommend.h"
 
-/* Rows of a table of options, for a struct with such an array of three texts:
+/* Rows of a table of options, for a struct with such an array of four texts:
  * column names of a header. */
-#define CLI_MF_COLUMNS(type, member)                            \
-    CLI_TEXT(type, member[0], "user", "NAME",                   \
-             "column of users (default: by common names)"),     \
-        CLI_TEXT(type, member[1], "item", "NAME",               \
-                 "column of items (default: by common names)"), \
-        CLI_TEXT(type, member[2], "rating", "NAME",             \
-                 "column of ratings (default: by common names)")
+#define CLI_MF_COLUMNS(type, member)                              \
+    CLI_TEXT(type, member[0], "user", "NAME",                     \
+             "column of users (default: by common names)"),       \
+        CLI_TEXT(type, member[1], "item", "NAME",                 \
+                 "column of items (default: by common names)"),   \
+        CLI_TEXT(type, member[2], "rating", "NAME",               \
+                 "column of ratings (default: by common names)"), \
+        CLI_TEXT(type, member[3], "time", "NAME",                 \
+                 "column of times, of a model with times (its own)")
 
 typedef struct cli_mf_model {
     strads_mf_factors f;
@@ -27,9 +30,10 @@ typedef struct cli_mf_model {
     uint64_t index_base; /* added to numbers in input and output */
     strads_names *user_names; /* NULL: users have numbers */
     strads_names *item_names;
-    const char *column[3]; /* header names of user, item and rating in the
-                            * training data, if they were given; or NULL */
-    json_t *json;          /* the parsed file, which owns the names */
+    const char *column[4]; /* header names of user, item, rating and time in
+                            * the training data, if they were given; or NULL */
+    strads_mf_periods periods;
+    json_t *json; /* the parsed file, which owns the names */
 } cli_mf_model;
 
 /* Writes the model of a run of `mf`; the JSON file is renamed last.
@@ -41,9 +45,9 @@ strads_err cli_mf_model_write(const cli_trained *trained, const char *path);
 strads_err cli_mf_model_read(const char *path, cli_mf_model *out);
 
 /* mean + b_u + c_i + p_u'q_i, clipped to the model's range; terms of an unknown
- * user or item are 0. */
+ * user or item are 0. `time` [or NULL]: of the pair, for a model with times. */
 double cli_mf_model_predict(const cli_mf_model *model, uint64_t user,
-                            uint64_t item);
+                            uint64_t item, const double *time);
 
 /* command_mf_vectors.c */
 extern const cli_verb cli_mf_similar_verb, cli_mf_export_verb;
@@ -51,8 +55,9 @@ extern const cli_verb cli_mf_similar_verb, cli_mf_export_verb;
 /* ---- ratings for a model ------------------------------------------------- */
 
 /* Sets the column names of ratings to read, if given, instead of those that the
- * model was trained on. */
-void cli_mf_model_columns(cli_mf_model *model, const char *const given[3]);
+ * model was trained on. STRADS_EINVAL: one of times for a model without. */
+strads_err cli_mf_model_columns(cli_mf_model *model,
+                                const char *const given[4]);
 
 /* Reads ratings by row as f64 or f32, with the model's numbers for items and
  * for users, unless users are new. New users have their own numbers or names.

@@ -101,20 +101,15 @@ static strads_err set_defaults(cli_job *j)
     return STRADS_OK;
 }
 
-static bool makes_data(const cli_job *j)
+static cli_source source_of(const cli_job *j)
 {
-    return j->train->makes && j->train->makes(j->state);
+    const bool makes = j->train->makes && j->train->makes(j->state);
+    return (cli_source){j->data_path, makes ? j->train->make : NULL, j->state};
 }
 
 static strads_err check_options(const cli_job *j)
 {
     const cli_use *use = j->state;
-    if (makes_data(j) && (j->engine.nodes > 1 || j->engine.listen)) {
-        return strads_fail(STRADS_EINVAL,
-                           "--users and --items are for one process: leave "
-                           "%s out",
-                           j->engine.listen ? "--listen" : "--nodes");
-    }
     if (j->engine.nodes > 1 && !j->engine.listen) {
         return strads_fail(STRADS_EINVAL,
                            "--nodes %" PRIu32 " needs --listen URL, where the "
@@ -205,7 +200,7 @@ static int join_rank_zero(cli_job *j)
     *join =
         (cli_join){.data = j->data_path,
                    .column = {text_option(j, "user"), text_option(j, "item"),
-                              text_option(j, "rating")},
+                              text_option(j, "rating"), text_option(j, "time")},
                    .memory = j->engine.memory,
                    .samples = j->files.samples,
                    .engine = {.workers = j->engine.workers,
@@ -214,6 +209,7 @@ static int join_rank_zero(cli_job *j)
                               .tls_cert = j->engine.tls_cert,
                               .tls_key = j->engine.tls_key},
                    .read = j->train->read,
+                   .make = source_of(j).make,
                    .state = j->state,
                    .own = j->train->program,
                    .f32 = j->files.f32,
@@ -345,6 +341,7 @@ static strads_err read_data(cli_job *j)
         .user = text_option(j, "user"),
         .item = text_option(j, "item"),
         .rating = text_option(j, "rating"),
+        .time = text_option(j, "time"),
     };
     CLI_TRY(cli_samples_use(&j->files.samples, &options));
     CLI_TRY(j->nodes ? strads_engine_keep(j->nodes, &options)
@@ -353,9 +350,8 @@ static strads_err read_data(cli_job *j)
     if (j->train->read)
         CLI_TRY(j->train->read(j->state, j->data_path, &options));
     cli_cost_tell(j->files.quiet, j->data_path, &options);
-    CLI_TRY(makes_data(j)
-                ? j->train->make(j->state, j->data_path, &options, &j->data)
-                : strads_data_read(j->data_path, &options, &j->data));
+    const cli_source source = source_of(j);
+    CLI_TRY(cli_source_read(&source, &options, &j->data));
     strads_data_spend(j->data);
     j->reading = options;
     return STRADS_OK;
@@ -417,6 +413,7 @@ static strads_err tune_for_nodes(cli_job *j)
         .user = text_option(j, "user"),
         .item = text_option(j, "item"),
         .rating = text_option(j, "rating"),
+        .time = text_option(j, "time"),
     };
     const strads_engine_options one = {.size = sizeof one, .partitions = 1};
     strads_data *data = NULL;
@@ -425,7 +422,8 @@ static strads_err tune_for_nodes(cli_job *j)
     CLI_TRY(strads_run_cut(j->train->program, j->config, &one, &all));
     if (j->train->read)
         CLI_TRY(j->train->read(j->state, j->data_path, &all));
-    CLI_TRY(strads_data_read(j->data_path, &all, &data));
+    const cli_source source = source_of(j);
+    CLI_TRY(cli_source_read(&source, &all, &data));
     const strads_err err = tune_options(j, data);
     strads_data_free(data);
     return err;
@@ -604,7 +602,8 @@ static strads_err run_training(cli_job *j)
                                            j->data, &j->engine, &j->result);
     while (err == STRADS_EREGROUP) {
         cli_progress_end(&j->line);
-        err = cli_regroup(j->nodes, j->files.quiet, j->data_path, &j->reading,
+        const cli_source source = source_of(j);
+        err = cli_regroup(j->nodes, j->files.quiet, &source, &j->reading,
                           &j->data);
         cli_progress_begin(&j->line, j->files.quiet, find_goal(j));
         if (!err)

@@ -81,7 +81,7 @@ struct cli_train {
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
     /* Whether `make` makes the data from several files, in place of
-     * strads_data_read; it is then for one process. */
+     * strads_data_read. */
     bool (*makes)(const void *state);
     strads_err (*make)(void *state, const char *path,
                        const strads_data_options *options, strads_data **out);

@@ -47,6 +47,9 @@ static const strads_option join_table[] = {
                   "bytes for data: 512M, 1.5G (default: the free memory)",
                   .min = 1, .max = 0x1p53),
     CLI_MF_COLUMNS(cli_join, column),
+    CLI_TEXT(cli_join, tables.users, "users", "FILE",
+             "fm on ratings: the coordinator's table of users (default: none)"),
+    CLI_TEXT(cli_join, tables.items, "items", "FILE", "the same for items"),
     CLI_SAMPLES_OPTIONS(cli_join, samples),
     CLI_FLAG(cli_join, f32, "f32",
              "values in 4 bytes, as the coordinator's (default: no)"),
@@ -113,6 +116,26 @@ static strads_err find_data(const char *url, const strads_engine *engine,
                              told);
 }
 
+static strads_err make_table_rows(void *state, const char *path,
+                                  const strads_data_options *options,
+                                  strads_data **out)
+{
+    const cli_join *s = state;
+    uint32_t context;
+    return cli_fm_rows_read(&s->tables, path, NULL, options, &context, out);
+}
+
+/* The data comes from ratings and tables if `strads join` is given them. */
+static cli_source source_of(cli_join *s)
+{
+    if (!s->tables.users && !s->tables.items)
+        return (cli_source){s->path, s->make, s->state};
+    s->tables.user = s->column[0];
+    s->tables.item = s->column[1];
+    s->tables.rating = s->column[2];
+    return (cli_source){s->path, make_table_rows, s};
+}
+
 static strads_err read_share(const char *url, strads_engine *engine,
                              cli_join *s)
 {
@@ -125,6 +148,7 @@ static strads_err read_share(const char *url, strads_engine *engine,
         .user = s->column[0],
         .item = s->column[1],
         .rating = s->column[2],
+        .time = s->column[3],
     };
     const char *path = NULL;
     CLI_TRY(find_data(url, engine, s, &path));
@@ -137,7 +161,8 @@ static strads_err read_share(const char *url, strads_engine *engine,
                     : cli_words_use(&s->words, &s->wanted));
     CLI_TRY(cli_words_find_phrases(&s->words, s->path, &s->wanted));
     cli_cost_tell(s->quiet, s->path, &s->wanted);
-    CLI_TRY(strads_data_read(s->path, &s->wanted, &s->held));
+    const cli_source source = source_of(s);
+    CLI_TRY(cli_source_read(&source, &s->wanted, &s->held));
     strads_data_spend(s->held);
     cli_say(s->quiet, "keeps %s of the data in memory",
             cli_bytes(strads_data_bytes(s->held), held));
@@ -159,7 +184,8 @@ static strads_err take_part(const char *url, cli_join *s)
         err = strads_engine_run(engine, s->held, &none);
     }
     while (err == STRADS_EREGROUP) {
-        err = cli_regroup(engine, s->quiet, s->path, &s->wanted, &s->held);
+        const cli_source source = source_of(s);
+        err = cli_regroup(engine, s->quiet, &source, &s->wanted, &s->held);
         if (!err)
             err = strads_engine_run(engine, s->held, &none);
     }

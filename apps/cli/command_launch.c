@@ -296,7 +296,10 @@ static strads_err add_first(const launch *l, words *w)
 static strads_err add_other(const launch *l, words *w)
 {
     static const char *const passed[] = {"--token-file", "--tls-ca",
-                                         "--tls-cert", "--tls-key"};
+                                         "--tls-cert",   "--tls-key",
+                                         "--users",      "--items",
+                                         "--user",       "--item",
+                                         "--rating",     "--time"};
     const char *first = next(&l->command, NULL);
     const char *second = next(&l->command, first);
     CLI_TRY(add_option(w, "join", l->url));

@@ -119,7 +119,7 @@ static const cli_train train = {
 
 typedef struct prediction {
     cli_use use;
-    const char *column[3];
+    const char *column[4];
     cli_mf_model model;
     cli_mf_ratings ratings;
 } prediction;
@@ -132,7 +132,8 @@ static strads_err put_mf_predictions(void *state, FILE *out)
     const strads_names *users = strads_data_row_names(r->data);
     const strads_names *items = strads_data_col_names(r->data);
     const uint64_t base = strads_data_index_base(r->data);
-    const strads_sparse *rows = &strads_data_share(r->data, 0)->by_row;
+    const strads_share *share = strads_data_share(r->data, 0);
+    const strads_sparse *rows = &share->by_row;
     const cli_column columns[] = {cli_id_column("user", users),
                                   cli_id_column("item", items),
                                   {"rating", CLI_NUMBER, 0}};
@@ -144,7 +145,9 @@ static strads_err put_mf_predictions(void *state, FILE *out)
             cli_table_id(&t, users, u, base);
             cli_table_id(&t, items, i, base);
             cli_table_number(&t,
-                             cli_mf_model_predict(m, r->user[u], r->item[i]));
+                             cli_mf_model_predict(m, r->user[u], r->item[i],
+                                                  share->time ? share->time + e
+                                                              : NULL));
         }
     }
     return err;
@@ -155,7 +158,7 @@ static strads_err predict_ratings(void *state, const char *const *path)
     prediction *p = state;
     CLI_TRY(cli_mf_model_read(path[0], &p->model));
     p->model.column[2] = NULL; /* pairs to predict need no rating */
-    cli_mf_model_columns(&p->model, p->column);
+    CLI_TRY(cli_mf_model_columns(&p->model, p->column));
     return cli_mf_ratings_read_all(path[1], &p->model, &p->use, &p->ratings);
 }
 
@@ -179,7 +182,7 @@ static const cli_verb predict_verb = {
  * ranking by popularity. */
 typedef struct evaluation {
     cli_use use;
-    const char *column[3];
+    const char *column[4];
     const char *train_path;
     double relevant;
     uint32_t top;
@@ -222,14 +225,16 @@ enum { PART_FIGURES = 4, RANK_FIGURES = 19 };
 static void measure_errors(const cli_mf_model *model, const cli_mf_ratings *r,
                            const char *part, cli_measure out[PART_FIGURES])
 {
-    const strads_sparse *rows = &strads_data_share(r->data, 0)->by_row;
+    const strads_share *share = strads_data_share(r->data, 0);
+    const strads_sparse *rows = &share->by_row;
     const double n = (double)rows->nnz;
     double absolute = 0, squares = 0, fourths = 0;
     for (uint64_t u = 0; u < rows->lines; u++) {
         for (uint64_t e = rows->start[u]; e < rows->start[u + 1]; e++) {
             double error =
-                rows->f64[e] - cli_mf_model_predict(model, r->user[u],
-                                                    r->item[rows->index[e]]);
+                rows->f64[e] -
+                cli_mf_model_predict(model, r->user[u], r->item[rows->index[e]],
+                                     share->time ? share->time + e : NULL);
             absolute += fabs(error);
             squares += error * error;
             fourths += error * error * error * error;
@@ -295,7 +300,7 @@ static strads_err evaluate_ratings(void *state, const char *const *path)
 {
     evaluation *e = state;
     CLI_TRY(cli_mf_model_read(path[0], &e->model));
-    cli_mf_model_columns(&e->model, e->column);
+    CLI_TRY(cli_mf_model_columns(&e->model, e->column));
     CLI_TRY(cli_mf_ratings_read_all(path[1], &e->model, &e->use, &e->ratings));
     if (isnan(e->relevant))
         e->relevant = e->model.f.mean;
@@ -602,6 +607,8 @@ static strads_err recommend(void *state, const char *const *path)
         CLI_TRY(cli_mf_ratings_read(r->fold_in, &r->model, &r->use, STRADS_F32,
                                     true, &r->folded));
     }
+    /* Recommendations are for the end of the training. */
+    r->model.f.mean += r->model.periods.bias[STRADS_MF_PERIODS - 1];
     CLI_TRY(strads_recommender_new(&r->model.f, &r->recommender));
     if (r->top > r->model.f.items)
         r->top = (uint32_t)r->model.f.items;

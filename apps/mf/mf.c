@@ -352,6 +352,11 @@ void strads_mf_range(const void *state, double *low, double *high)
     *high = s->scale.high;
 }
 
+const strads_mf_periods *strads_mf_times(const void *state)
+{
+    return &((const mf_state *)state)->periods;
+}
+
 double strads_mf_damping(const void *state)
 {
     return ((const mf_state *)state)->damping.user;
@@ -486,6 +491,18 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
            items + travelling + FIXED * (users + kept * shape->cols);
 }
 
+static strads_err check_data_times(const strads_data *data)
+{
+    for (uint32_t p = 0; p < strads_data_partitions(data); p++) {
+        const strads_share *share = strads_data_share(data, p);
+        if (share && !share->time)
+            return strads_fail(STRADS_EINVAL,
+                               "the ratings have no times: read them with the "
+                               "column of times");
+    }
+    return STRADS_OK;
+}
+
 static strads_err mf_shape(const void *config, const strads_data *data,
                            strads_shape *shape)
 {
@@ -495,6 +512,8 @@ static strads_err mf_shape(const void *config, const strads_data *data,
 
     if (!err)
         err = check_test(&o);
+    if (!err && o.time)
+        err = check_data_times(data);
     if (err)
         return err;
     shape->parameters = items;
@@ -663,6 +682,9 @@ static strads_err mf_items_home(strads_commit *commit)
     if (++s->added < s->blocks)
         return STRADS_OK;
     s->next = MF_USERS;
+    s->periods = s->scale.times;
+    for (uint32_t k = 0; k < STRADS_MF_PERIODS; k++)
+        s->periods.bias[k] *= s->scale.sd;
     s->user = calloc(s->users * (mf_rank(&s->options) + 1) + 1, sizeof(float));
     return s->user ? STRADS_OK
                    : mf_no_memory("users' factors",

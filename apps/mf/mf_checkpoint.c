@@ -115,6 +115,8 @@ static strads_err unpack_sweeps(strads_task *task, mf_local *l, strads_walk *w)
     pass_merged(w, l);
     strads_err err = w->is_short ? check_walk(w, "partition") : STRADS_OK;
     if (!err)
+        err = mf_hold_last(l, task->share);
+    if (!err)
         err = strads_cut_deal(l->items, l->item_n, l->blocks,
                               task->share->partitions, &l->cut);
     build.local = l;

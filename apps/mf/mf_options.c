@@ -74,6 +74,11 @@ const strads_option mf_option_table[] = {
                   "column of items (default: by common names)"),
     STRADS_OPTION(STRING, strads_mf_options, rating, "rating", "NAME",
                   "column of ratings (default: by common names)"),
+    STRADS_OPTION(STRING, strads_mf_options, time, "time", "NAME",
+                  "column of times: a bias of each period (default: none)"),
+    STRADS_OPTION(STRING, strads_mf_options, holdout_by, "holdout-by", "HOW",
+                  "hold out at random or by time, each user's last (random)",
+                  .choices = "random|time"),
     {.name = NULL}};
 
 uint32_t mf_stride(uint32_t rank)
@@ -117,6 +122,11 @@ uint32_t mf_slab(const strads_mf_options *o)
 bool mf_by_pairs(const strads_mf_options *o)
 {
     return o->loss && strcmp(o->loss, "squared") != 0;
+}
+
+bool mf_holds_last(const strads_mf_options *o)
+{
+    return o->holdout_by && strcmp(o->holdout_by, "time") == 0;
 }
 
 bool mf_conjugates(const strads_mf_options *o)
@@ -247,6 +257,29 @@ static strads_err check_method(const strads_mf_options *o)
     return STRADS_OK;
 }
 
+static strads_err check_times(const strads_mf_options *o)
+{
+    if (o->holdout_by && strcmp(o->holdout_by, "random") != 0 &&
+        !mf_holds_last(o))
+        return strads_fail(STRADS_EINVAL,
+                           "holdout-by is \"%s\"; expected random or time",
+                           o->holdout_by);
+    if (mf_holds_last(o) && !o->time)
+        return strads_fail(STRADS_EINVAL,
+                           "holdout-by time needs the times: add time, the "
+                           "name of their column");
+    if (o->time && o->no_biases)
+        return strads_fail(STRADS_EINVAL,
+                           "time adds biases of periods, which %s leaves out; "
+                           "leave it out",
+                           o->implicit ? "implicit feedback" : "no-biases");
+    if (o->time && o->scratch)
+        return strads_fail(STRADS_EINVAL,
+                           "times are kept in memory: leave out scratch, or "
+                           "time");
+    return STRADS_OK;
+}
+
 strads_err mf_options_resolve(const strads_mf_options *given,
                               strads_mf_options *out)
 {
@@ -256,6 +289,8 @@ strads_err mf_options_resolve(const strads_mf_options *given,
     strads_err err = check_method(&o);
     if (!err && mf_by_pairs(&o))
         err = check_pairs(&o);
+    if (!err)
+        err = check_times(&o);
     if (!err && o.implicit)
         err = check_implicit(&o);
     if (err)

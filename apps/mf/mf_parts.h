@@ -49,7 +49,8 @@ enum {
     MF_RATINGS,
     MF_RATINGS_SUM,
     MF_COUNTS
-}; /* count, then least and largest rating of each partition */
+}; /* count, then least and largest rating and time of each partition */
+enum { MF_RANGES = 4 };
 enum {
     MF_N,
     MF_SUM,
@@ -61,7 +62,7 @@ enum {
     MF_BIAS_SQUARES,
     MF_BIAS_FREEDOM,
     MF_BIAS_SUMS
-}; /* bias, then a sum for each item */
+}; /* bias, then a sum for each item and two for each period */
 enum {
     MF_LOSS,
     MF_HELD_LOSS,
@@ -150,6 +151,7 @@ typedef struct mf_scale {
                          * factors */
     double n, mean, sd; /* of the training ratings */
     double low, high;   /* range of all ratings; infinite: not clipped to */
+    strads_mf_periods times; /* biases are scaled, as x */
 } mf_scale;
 
 /* Damping of the biases' means; see mf_ratings.c. */
@@ -161,9 +163,10 @@ typedef struct mf_damping {
 
 /* A rating for measuring only. */
 typedef struct mf_sample {
-    uint32_t user; /* within this partition */
-    uint32_t item; /* position in its block */
-    float value;   /* scaled, without biases */
+    uint32_t user;   /* within this partition */
+    uint16_t item;   /* position in its block */
+    uint16_t period; /* of its time */
+    float value;     /* scaled, without biases */
 } mf_sample;
 
 /* Samples by block: block b has start[b] to start[b + 1]. */
@@ -259,6 +262,7 @@ typedef struct mf_local {
     uint64_t users;
     uint32_t items, blocks;
     uint32_t held_below; /* ratings with a smaller hash are held out */
+    double *held_after;  /* [users] or ratings after this time; or NULL */
     mf_scale scale;
     mf_damping damping;
     mf_step_schedule steps;
@@ -341,7 +345,8 @@ typedef struct mf_state {
     bool began;       /* rows: users have been solved for once */
     float *user;      /* [users x (1 + rank)] */
     uint64_t users_home;
-    uint32_t piece; /* the next piece of users to request */
+    strads_mf_periods periods; /* in the ratings' unit, at the end */
+    uint32_t piece;            /* the next piece of users to request */
 } mf_state;
 
 /* mf_options.c */
@@ -372,6 +377,8 @@ static inline double mf_row_penalty(const strads_mf_options *o,
 }
 /* True for ranking losses, bpr and warp. */
 bool mf_by_pairs(const strads_mf_options *o);
+/* True if the last ratings of each user are held out. */
+bool mf_holds_last(const strads_mf_options *o);
 /* True if rows are solved by conjugate gradients, not exactly. */
 bool mf_conjugates(const strads_mf_options *o);
 /* Number of factors that are solved for at once. */
@@ -410,15 +417,19 @@ strads_err mf_receive_bias(strads_task *task);
 void mf_scale_count(const strads_mf_options *o, const double *sums,
                     uint32_t partitions, mf_scale *scale);
 /* Estimates the damping from the merged sums of `bias`, and computes the items'
- * new biases, if `bias` is not NULL. True after the last round. */
-bool mf_damping_take(mf_damping *damping, const mf_scale *scale, uint32_t items,
+ * new biases, if `bias` is not NULL, and those of periods. True after the last
+ * round. */
+bool mf_damping_take(mf_damping *damping, mf_scale *scale, uint32_t items,
                      const double *item_n, const double *sums, float *bias);
 extern const mf_damping mf_damping_first;
 /* Computes the scale from the merged sums. STRADS_EFORMAT: no training
  * ratings. */
 strads_err mf_scale_take(const strads_mf_options *o, const double *sums,
                          mf_scale *scale);
-static inline bool mf_is_held(uint64_t salt, uint32_t item, uint32_t below)
+/* Finds the last ratings of each user, if these are held out. Call it once
+ * held_below is known. */
+strads_err mf_hold_last(mf_local *l, const strads_share *share);
+static inline bool mf_is_drawn(uint64_t salt, uint32_t item, uint32_t below)
 {
     uint64_t x = salt + item * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
@@ -538,7 +549,7 @@ static inline double mf_sample_rating(const mf_local *l, uint64_t block,
     const uint32_t i = strads_block_param(&l->cut->block[block], s->item);
 
     return (double)s->value + (double)l->user_bias[s->user] +
-           (double)l->item_bias[i];
+           (double)l->item_bias[i] + l->scale.times.bias[s->period];
 }
 
 /* The lift of a pair: 0 if one of them has no factors. */

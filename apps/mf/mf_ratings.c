@@ -12,7 +12,9 @@
  *     d = s^2 g / sum b^2,   g = sum n / (n + d),
  *     s^2 = sum (x - b - c)^2 / (N - g_user - g_item)
  *
- * Sums are merged over the partitions; b_u stays on the user's partition. */
+ * With times, x also has a bias of its period less, sum (x - b_u - c_i) / (n +
+ * 5). Sums are merged over the partitions; b_u stays on the user's
+ * partition. */
 #include "mf_parts.h"
 
 #include <inttypes.h>
@@ -27,29 +29,35 @@ static const double HELD_MAX = 100000;
 enum { BIAS_ROUNDS_MIN = 3, BIAS_ROUNDS_MAX = 12 };
 static const double NOISE_CHANGE = 1e-3, DAMPING_CHANGE = .05;
 static const double DAMPING_MIN = .1, DAMPING_MAX = 1e4;
+static const double PERIOD_DAMPING = 5;
 const mf_damping mf_damping_first = {.user = 5, .item = 5};
 
 /* ---- counting ---------------------------------------------------------- */
 
 size_t mf_partial_count(const strads_task *task)
 {
-    return MF_COUNTS + 2 * (size_t)task->shape->partitions;
+    return MF_COUNTS + MF_RANGES * (size_t)task->shape->partitions;
 }
 
 strads_err mf_update_count(strads_task *task)
 {
     const strads_sparse *x = &task->share->by_row;
     double *range =
-        task->partial + MF_COUNTS + 2 * (size_t)task->share->partition;
+        task->partial + MF_COUNTS + MF_RANGES * (size_t)task->share->partition;
+    const double *time = task->share->time;
 
-    range[0] = INFINITY;
-    range[1] = -INFINITY;
+    range[0] = range[2] = INFINITY;
+    range[1] = range[3] = -INFINITY;
     task->partial[MF_RATINGS] = (double)x->nnz;
     for (uint64_t e = 0; e < x->nnz; e++) {
         const double r = mf_value(x, x->start[0] + e);
         task->partial[MF_RATINGS_SUM] += r;
         range[0] = fmin(range[0], r);
         range[1] = fmax(range[1], r);
+    }
+    for (uint64_t e = 0; e < x->nnz && time; e++) {
+        range[2] = fmin(range[2], time[x->start[0] + e]);
+        range[3] = fmax(range[3], time[x->start[0] + e]);
     }
     return STRADS_OK;
 }
@@ -63,9 +71,16 @@ void mf_scale_count(const strads_mf_options *o, const double *sums,
     scale->ratings = n;
     scale->low = clips ? INFINITY : -INFINITY;
     scale->high = -scale->low;
-    for (uint32_t k = 0; k < partitions && clips; k++) {
-        scale->low = fmin(scale->low, range[2 * (size_t)k]);
-        scale->high = fmax(scale->high, range[2 * (size_t)k + 1]);
+    scale->times = (strads_mf_periods){.any = o->time != NULL,
+                                       .first = INFINITY,
+                                       .last = -INFINITY};
+    for (uint32_t k = 0; k < partitions; k++, range += MF_RANGES) {
+        if (clips) {
+            scale->low = fmin(scale->low, range[0]);
+            scale->high = fmax(scale->high, range[1]);
+        }
+        scale->times.first = fmin(scale->times.first, range[2]);
+        scale->times.last = fmax(scale->times.last, range[3]);
     }
     scale->centre = mf_from_zero(o) || n == 0 ? 0 : sums[MF_RATINGS_SUM] / n;
 }
@@ -79,7 +94,7 @@ strads_err mf_receive_count(strads_task *task)
     mf_scale_count(&l->options, task->partial, task->shape->partitions,
                    &l->scale);
     l->held_below = (uint32_t)(share * 4294967295.0);
-    return STRADS_OK;
+    return mf_hold_last(l, task->share);
 }
 
 /* ---- scale ------------------------------------------------------------- */
@@ -88,6 +103,68 @@ strads_err mf_receive_count(strads_task *task)
 static uint64_t hold_salt(uint64_t seed, uint64_t user)
 {
     return strads_random_bits(seed, MF_DRAW_HOLD, user, 0);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of equal times none or all are held out. */
+strads_err mf_hold_last(mf_local *l, const strads_share *share)
+{
+    const strads_sparse *x = &share->by_row;
+    const double part = l->held_below / 4294967295.0;
+    uint64_t most = 0;
+
+    if (!mf_holds_last(&l->options))
+        return STRADS_OK;
+    for (uint64_t u = 0; u < l->users; u++)
+        if (x->start[u + 1] - x->start[u] > most)
+            most = x->start[u + 1] - x->start[u];
+    double *sorted = malloc(sizeof(*sorted) * (most + 1));
+    l->held_after = malloc(sizeof(*l->held_after) * (l->users + 1));
+    for (uint64_t u = 0; u < l->users && sorted && l->held_after; u++) {
+        const uint64_t n = x->start[u + 1] - x->start[u];
+        const uint64_t held = (uint64_t)(part * (double)n);
+        l->held_after[u] = INFINITY;
+        if (held == 0)
+            continue;
+        memcpy(sorted, share->time + x->start[u], sizeof(*sorted) * n);
+        qsort(sorted, n, sizeof(*sorted), compare_times);
+        l->held_after[u] = sorted[n - held - 1];
+    }
+    free(sorted);
+    return sorted && l->held_after ? STRADS_OK
+                                   : mf_no_memory("times", 8 * l->users);
+}
+
+/* Whether entry e of the partition's user u is held out. */
+static inline bool is_held(const mf_local *l, const strads_share *share,
+                           uint64_t salt, uint64_t u, uint64_t e)
+{
+    return l->held_after
+               ? share->time[e] > l->held_after[u]
+               : mf_is_drawn(salt, share->by_row.index[e], l->held_below);
+}
+
+static inline uint16_t entry_period(const mf_local *l,
+                                    const strads_share *share, uint64_t e)
+{
+    const strads_mf_periods *times = &l->scale.times;
+
+    return times->any ? (uint16_t)strads_mf_period(times, share->time[e]) : 0;
+}
+
+/* The bias of entry e's period, scaled. */
+static inline double period_bias(const mf_local *l, const strads_share *share,
+                                 uint64_t e)
+{
+    const strads_mf_periods *times = &l->scale.times;
+
+    return times->any ? times->bias[entry_period(l, share, e)] : 0;
 }
 
 size_t mf_partial_statistics(const strads_task *task)
@@ -125,7 +202,7 @@ strads_err mf_update_statistics(strads_task *task)
             hold_salt(task->seed, task->share->rows.begin + u);
         for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
             const double r = mf_value(x, e);
-            if (mf_is_held(salt, x->index[e], l->held_below))
+            if (is_held(l, task->share, salt, u, e))
                 continue;
             if (no_negatives && !(r >= 0))
                 return refuse_negative(task, u, x->index[e], r);
@@ -202,10 +279,10 @@ static float mf_user_bias(const mf_local *l, const strads_share *share,
     if (l->options.no_biases)
         return 0;
     for (uint64_t e = x->start[row]; e < x->start[row + 1]; e++) {
-        if (mf_is_held(salt, x->index[e], l->held_below))
+        if (is_held(l, share, salt, row, e))
             continue;
-        sum +=
-            (mf_value(x, e) - mean) * per - (double)l->item_bias[x->index[e]];
+        sum += (mf_value(x, e) - mean) * per -
+               (double)l->item_bias[x->index[e]] - period_bias(l, share, e);
         n++;
     }
     return (float)(sum / (n + l->damping.user));
@@ -213,7 +290,7 @@ static float mf_user_bias(const mf_local *l, const strads_share *share,
 
 size_t mf_partial_bias(const strads_task *task)
 {
-    return MF_BIAS_SUMS + (size_t)task->shape->cols;
+    return MF_BIAS_SUMS + (size_t)task->shape->cols + 2 * STRADS_MF_PERIODS;
 }
 
 strads_err mf_update_bias(strads_task *task)
@@ -222,6 +299,7 @@ strads_err mf_update_bias(strads_task *task)
     const strads_sparse *x = &task->share->by_row;
     const double mean = l->scale.mean, per = 1 / l->scale.sd;
     double *sums = task->partial, *item = sums + MF_BIAS_SUMS;
+    double *period = item + l->items;
     uint64_t seen = 0;
 
     for (uint64_t u = 0; u < x->lines; u++) {
@@ -232,12 +310,19 @@ strads_err mf_update_bias(strads_task *task)
         double n = 0;
         for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
             const uint32_t i = x->index[e];
-            if (mf_is_held(salt, i, l->held_below))
+            if (is_held(l, task->share, salt, u, e))
                 continue;
-            const double y = (mf_value(x, e) - mean) * per - bias;
+            const double of_period = period_bias(l, task->share, e);
+            const double y = (mf_value(x, e) - mean) * per - bias - of_period;
             const double left = y - (double)l->item_bias[i];
             item[i] += y;
             sums[MF_LEFT_SQUARES] += left * left;
+            if (l->scale.times.any) {
+                const uint32_t k =
+                    strads_mf_period(&l->scale.times, task->share->time[e]);
+                period[2 * k] += left + of_period;
+                period[2 * k + 1]++;
+            }
             n++;
         }
         sums[MF_BIAS_SQUARES] += bias * bias;
@@ -256,9 +341,25 @@ static double estimate_damping(double before, double noise, double freedom,
                                 : before;
 }
 
-bool mf_damping_take(mf_damping *damping, const mf_scale *scale, uint32_t items,
+/* Items and periods may share a drift, so their biases are updated in turn:
+ * items in even rounds, periods in odd ones. */
+static bool is_round_of_periods(const mf_damping *damping,
+                                const mf_scale *scale)
+{
+    return scale->times.any && damping->rounds % 2 == 1;
+}
+
+static void take_periods(strads_mf_periods *times, const double *period)
+{
+    for (uint32_t k = 0; k < STRADS_MF_PERIODS; k++)
+        times->bias[k] = period[2 * k] / (period[2 * k + 1] + PERIOD_DAMPING);
+}
+
+bool mf_damping_take(mf_damping *damping, mf_scale *scale, uint32_t items,
                      const double *item_n, const double *sums, float *bias)
 {
+    const bool of_periods = is_round_of_periods(damping, scale);
+    const uint32_t turns = scale->times.any ? 2 : 1;
     const double user_freedom = sums[MF_BIAS_FREEDOM];
     double item_freedom = 0, squares = 0;
 
@@ -267,7 +368,7 @@ bool mf_damping_take(mf_damping *damping, const mf_scale *scale, uint32_t items,
         const double c = sums[MF_BIAS_SUMS + i] / n;
         squares += c * c;
         item_freedom += item_n[i] / n;
-        if (bias)
+        if (bias && !of_periods)
             bias[i] = (float)c;
     }
     const double noise =
@@ -277,9 +378,11 @@ bool mf_damping_take(mf_damping *damping, const mf_scale *scale, uint32_t items,
     damping->user = estimate_damping(before.user, noise, user_freedom,
                                      sums[MF_BIAS_SQUARES]);
     damping->item = estimate_damping(before.item, noise, item_freedom, squares);
+    if (of_periods)
+        take_periods(&scale->times, sums + MF_BIAS_SUMS + items);
     damping->rounds++;
-    return damping->rounds == BIAS_ROUNDS_MAX ||
-           (damping->rounds >= BIAS_ROUNDS_MIN &&
+    return damping->rounds == turns * BIAS_ROUNDS_MAX ||
+           (damping->rounds >= turns * BIAS_ROUNDS_MIN &&
             fabs(noise - before.noise) <= NOISE_CHANGE * noise &&
             fabs(damping->user - before.user) <= DAMPING_CHANGE * before.user &&
             fabs(damping->item - before.item) <= DAMPING_CHANGE * before.item);
@@ -338,7 +441,7 @@ uint64_t mf_split_count(const mf_split *s, mf_local *l, const strads_task *task,
 
     for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
         const uint32_t i = x->index[e];
-        if (mf_is_held(salt, i, l->held_below))
+        if (is_held(l, task->share, salt, u, e))
             l->held.start[l->item_block[i] + 1]++;
         else
             s->item[n++] = i;
@@ -368,15 +471,17 @@ uint64_t mf_split_take(mf_split *s, mf_local *l, const strads_task *task,
     l->user_bias[u] = bias;
     for (uint64_t e = x->start[u]; e < x->start[u + 1]; e++) {
         const uint32_t i = x->index[e];
-        const float value = (float)((mf_value(x, e) - mean) * per -
-                                    (double)bias - (double)l->item_bias[i]);
+        const float value =
+            (float)((mf_value(x, e) - mean) * per - (double)bias -
+                    (double)l->item_bias[i] - period_bias(l, task->share, e));
         const double square = (double)value * (double)value;
-        if (mf_is_held(salt, i, l->held_below)) {
+        if (is_held(l, task->share, salt, u, e)) {
             const double clipped =
                 mf_clip(&l->scale, (mf_value(x, e) - mean) * per,
                         (double)value);
             l->held.sample[s->held_at[l->item_block[i]]++] =
-                (mf_sample){(uint32_t)u, l->item_at[i], value};
+                (mf_sample){(uint32_t)u, (uint16_t)l->item_at[i],
+                            entry_period(l, task->share, e), value};
             task->partial[MF_HELD_LOSS] += clipped * clipped;
             task->partial[MF_HELD_N]++;
         } else {
@@ -409,7 +514,8 @@ static strads_err read_file(const mf_local *l, const strads_share *share,
                                         .numbered = !share->col_names,
                                         .user = l->options.user,
                                         .item = l->options.item,
-                                        .rating = l->options.rating};
+                                        .rating = l->options.rating,
+                                        .time = l->options.time};
     strads_err err = strads_data_read(l->options.test, &wanted, out);
 
     if (!err && strads_data_row_names(*out) && !share->row_names) {
@@ -440,15 +546,21 @@ static uint64_t number_of(const strads_names *known, const strads_data *data,
                                                                  : UINT64_MAX;
 }
 
+typedef struct timed_rating {
+    double value;
+    uint32_t period;
+} timed_rating;
+
 /* Calls `take` for each rating of this partition's users. Users that the
  * training data lacks belong to the last partition. */
-typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item, double rating,
-                      uint64_t *at);
+typedef void (*taker)(mf_local *l, uint64_t user, uint32_t item,
+                      const timed_rating *rating, uint64_t *at);
 
 static void go_through(mf_local *l, const strads_share *share,
                        const strads_data *data, taker take, uint64_t *at)
 {
-    const strads_sparse *x = &strads_data_share(data, 0)->by_row;
+    const strads_share *all = strads_data_share(data, 0);
+    const strads_sparse *x = &all->by_row;
     const strads_names *users = strads_data_row_names(data);
     const strads_names *items = strads_data_col_names(data);
     const bool last = share->partition + 1 == share->partitions;
@@ -460,8 +572,10 @@ static void go_through(mf_local *l, const strads_share *share,
         for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++) {
             const uint64_t i =
                 number_of(share->col_names, data, items, x->index[e]);
+            const timed_rating rating = {mf_value(x, e),
+                                         entry_period(l, all, e)};
             take(l, u - share->rows.begin,
-                 i < l->items ? (uint32_t)i : l->items, mf_value(x, e), at);
+                 i < l->items ? (uint32_t)i : l->items, &rating, at);
         }
     }
 }
@@ -472,7 +586,7 @@ static bool is_known(const mf_local *l, uint64_t user, uint32_t item)
 }
 
 static void count_rating(mf_local *l, uint64_t user, uint32_t item,
-                         double rating, uint64_t *at)
+                         const timed_rating *rating, uint64_t *at)
 {
     (void)rating;
     if (is_known(l, user, item))
@@ -480,18 +594,22 @@ static void count_rating(mf_local *l, uint64_t user, uint32_t item,
 }
 
 static void keep_test_rating(mf_local *l, uint64_t user, uint32_t item,
-                             double rating, uint64_t *at)
+                             const timed_rating *timed, uint64_t *at)
 {
+    double rating = timed->value;
+
     /* With implicit feedback, an entry means 1: the user had the item. */
     if (l->options.implicit)
         rating = 1;
     const double scaled = (rating - l->scale.mean) / l->scale.sd -
                           (user < l->users ? (double)l->user_bias[user] : 0) -
-                          (item < l->items ? (double)l->item_bias[item] : 0);
+                          (item < l->items ? (double)l->item_bias[item] : 0) -
+                          l->scale.times.bias[timed->period];
 
     if (is_known(l, user, item)) {
         l->test.sample[at[l->item_block[item]]++] =
-            (mf_sample){(uint32_t)user, l->item_at[item], (float)scaled};
+            (mf_sample){(uint32_t)user, (uint16_t)l->item_at[item],
+                        (uint16_t)timed->period, (float)scaled};
     } else {
         const double x = (rating - l->scale.mean) / l->scale.sd;
         const double e = mf_clip(&l->scale, x, scaled);

@@ -170,6 +170,7 @@ void mf_close(void *local)
     free(l->item_n);
     free(l->item_bias);
     free(l->user_bias);
+    free(l->held_after);
     strads_cut_free(l->cut);
     free(l);
 }

@@ -38,7 +38,7 @@ enum { DRAW_SAMPLE = 0x6d660010 };
 
 /* ---- the sample ---------------------------------------------------------- */
 
-static strads_err check_data(const strads_data *data)
+static strads_err check_data(const strads_data *data, bool timed)
 {
     for (uint32_t k = 0; k < strads_data_partitions(data); k++) {
         const strads_share *share = strads_data_share(data, k);
@@ -47,6 +47,9 @@ static strads_err check_data(const strads_data *data)
                                "the search for options needs all partitions of "
                                "the ratings, by row; partition %u is missing",
                                k);
+        if (timed && !share->time)
+            return strads_fail(STRADS_EINVAL, "the ratings have no times: read "
+                                              "them with the column of times");
     }
     return STRADS_OK;
 }
@@ -61,10 +64,11 @@ static double sample_size(double ratings)
 /* Copied ratings of a part of the users, with new numbers of users. */
 typedef struct sample {
     uint64_t seed;
+    bool timed;
     double share;    /* of the users */
     uint64_t *start; /* [rows + 1] */
     uint32_t *item;
-    double *rating;
+    double *rating, *time; /* time NULL: none */
     uint64_t rows, ratings;
 } sample;
 
@@ -73,6 +77,7 @@ static void free_sample(sample *s)
     free(s->start);
     free(s->item);
     free(s->rating);
+    free(s->time);
 }
 
 /* Without arrays, only counts. */
@@ -90,6 +95,8 @@ static void copy_users(const strads_data *data, sample *s)
             for (uint64_t e = 0; e < n && s->start; e++) {
                 s->item[s->ratings + e] = x->index[from + e];
                 s->rating[s->ratings + e] = mf_value(x, from + e);
+                if (s->time)
+                    s->time[s->ratings + e] = part->time[from + e];
             }
             s->ratings += n;
             s->rows++;
@@ -106,10 +113,27 @@ static strads_err make_sample(const strads_data *data, sample *s)
     s->item = malloc(sizeof(*s->item) * (s->ratings + 1));
     s->rating = malloc(sizeof(*s->rating) * (s->ratings + 1));
     s->start = start;
-    if (!start || !s->item || !s->rating)
+    if (s->timed)
+        s->time = malloc(sizeof(*s->time) * (s->ratings + 1));
+    if (!start || !s->item || !s->rating || (s->timed && !s->time))
         return mf_no_memory("the ratings of a search", 12 * s->ratings);
     copy_users(data, s);
     return STRADS_OK;
+}
+
+static strads_err add_times(const strads_rows *rows,
+                            const strads_data_options *cut, strads_data *data)
+{
+    strads_data_options wide = *cut;
+    strads_data *times = NULL;
+
+    wide.values = STRADS_F64;
+    strads_err err = strads_data_from_rows(rows, &wide, &times);
+    if (!err)
+        err = strads_data_time(data, times);
+    if (err)
+        strads_data_free(times);
+    return err;
 }
 
 static strads_err draw_sample(const strads_data *data,
@@ -118,7 +142,9 @@ static strads_err draw_sample(const strads_data *data,
 {
     const double ratings = (double)strads_data_nnz(data);
     strads_data_options cut = {.size = sizeof(cut), .threads = 1};
-    sample s = {.seed = engine->seed, .share = sample_size(ratings) / ratings};
+    sample s = {.seed = engine->seed,
+                .timed = given->time != NULL,
+                .share = sample_size(ratings) / ratings};
     strads_err err = make_sample(data, &s);
 
     if (!err) {
@@ -130,12 +156,16 @@ static strads_err draw_sample(const strads_data *data,
     if (!err) {
         cut.partitions = engine->partitions;
         cut.partition_entries = 0;
-        const strads_rows rows = {.rows = s.rows,
-                                  .cols = strads_data_cols(data),
-                                  .start = s.start,
-                                  .index = s.item,
-                                  .value = s.rating};
+        strads_rows rows = {.rows = s.rows,
+                            .cols = strads_data_cols(data),
+                            .start = s.start,
+                            .index = s.item,
+                            .value = s.rating};
         err = strads_data_from_rows(&rows, &cut, out);
+        if (!err && s.timed) {
+            rows.value = s.time;
+            err = add_times(&rows, &cut, *out);
+        }
     }
     free_sample(&s);
     return err;
@@ -412,6 +442,7 @@ static void take_best(search *s)
     out->options.stop_after = out->trial[out->best].sweep;
     out->options.patience = out->options.stop_after; /* no early end */
     out->options.holdout = -0.;
+    out->options.holdout_by = NULL;
 }
 
 strads_err strads_mf_tune(const strads_mf_options *given,
@@ -433,7 +464,7 @@ strads_err strads_mf_tune(const strads_mf_options *given,
         .memory = engine ? engine->memory : 0,
         .stop = engine ? engine->stop : NULL,
     };
-    err = check_data(data);
+    err = check_data(data, given->time != NULL);
     if (!err)
         err = draw_sample(data, &s.engine, given, &s.sample);
     if (err)

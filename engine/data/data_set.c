@@ -124,6 +124,7 @@ void strads_data_free(strads_data *data)
     free(data->weight);
     free(data->shares);
     strads_pack_free(data->pack);
+    strads_data_free(data->times);
     free(data);
 }
 
@@ -254,6 +255,43 @@ strads_err strads_data_weigh(strads_data *data, const double *weight,
     data->weight = own;
     for (uint32_t k = 0; k < kept; k++)
         data->shares[k].weight = own + (data->shares[k].rows.begin - begin);
+    return STRADS_OK;
+}
+
+static bool has_same_entries(const strads_sparse *a, const strads_sparse *b)
+{
+    if (a->lines != b->lines || a->nnz != b->nnz ||
+        memcmp(a->start, b->start, (a->lines + 1) * sizeof *a->start) != 0)
+        return false;
+    return a->nnz == 0 || memcmp(a->index + a->start[0], b->index + b->start[0],
+                                 a->nnz * sizeof *a->index) == 0;
+}
+
+strads_err strads_data_time(strads_data *data, strads_data *times)
+{
+    bool same = data->rows == times->rows && data->cols == times->cols &&
+                data->partitions == times->partitions &&
+                data->keep_first == times->keep_first &&
+                data->keep_count == times->keep_count;
+    for (uint32_t k = 0; same && k < data->keep_count; k++) {
+        const strads_sparse *x = &data->shares[k].by_row;
+        const strads_sparse *t = &times->shares[k].by_row;
+        if (!x->start || !t->start || !x->index || !t->index || !t->f64)
+            return strads_fail(
+                STRADS_EINVAL,
+                "times are of entries by row, in f64: set layout "
+                "and values of the options");
+        same = has_same_entries(x, t);
+    }
+    if (!same)
+        return strads_fail(STRADS_EMISMATCH,
+                           "the times are not of the same entries: give each "
+                           "rating one time");
+    for (uint32_t k = 0; k < data->keep_count; k++)
+        data->shares[k].time = times->shares[k].by_row.f64;
+    data->bytes += times->bytes;
+    strads_data_free(data->times);
+    data->times = times;
     return STRADS_OK;
 }
 

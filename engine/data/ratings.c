@@ -6,6 +6,7 @@
  * numbers, ids are names. Numbers with wide gaps between them also become names
  * (see sti_reading_measure). */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -158,6 +159,23 @@ static strads_err find_columns(const char *path, const char *p,
     return STRADS_OK;
 }
 
+/* The column of ratings, from 1, if it is given by its number in a file without
+ * a header; otherwise 0. */
+static uint32_t place_of(const columns *c, const char *const *given,
+                         uint32_t fields)
+{
+    char *end = NULL;
+    const unsigned long place = given[RATING] && !given[USER] && !given[ITEM] &&
+                                        given[RATING][0] >= '1' &&
+                                        given[RATING][0] <= '9'
+                                    ? strtoul(given[RATING], &end, 10)
+                                    : 0;
+    return place > 0 && !*end && place <= fields &&
+                   place <= STI_RATINGS_COLUMNS && !is_ratings_header(c, fields)
+               ? (uint32_t)place
+               : 0;
+}
+
 strads_err sti_ratings_look(const char *path, const char *begin,
                             const char *end, const char *const *given,
                             sti_ratings *out)
@@ -182,9 +200,13 @@ strads_err sti_ratings_look(const char *path, const char *begin,
             path, 1 + (unsigned long long)sti_text_count_lines(begin, p),
             quoted);
     }
-    const bool told = given[USER] || given[ITEM] || given[RATING];
+    const uint32_t place = place_of(&c, given, r.fields);
+    const bool told =
+        given[USER] || given[ITEM] || (given[RATING] && place == 0);
     const bool header = told || is_ratings_header(&c, r.fields);
     r.rated = r.fields >= 3;
+    if (place > 0)
+        r.column[RATING] = place - 1;
     strads_err err =
         header ? find_columns(path, p, line_end, &c, given, &r) : STRADS_OK;
     r.named = header || !is_number_field(&c.fields[0]) ||

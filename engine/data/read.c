@@ -11,8 +11,11 @@
 #include "engine/data/read.h"
 
 #include <float.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "engine/data/build.h"
 #include "engine/data/naming.h"
@@ -581,7 +584,7 @@ static strads_err read_text(const char *path,
     return err;
 }
 
-strads_err strads_data_read(const char *path,
+static strads_err read_data(const char *path,
                             const strads_data_options *options,
                             strads_data **out)
 {
@@ -603,6 +606,72 @@ strads_err strads_data_read(const char *path,
     err = sti_data_options(options, &wide);
     wide.values = STRADS_F64;
     return err != STRADS_OK ? err : read_text(path, &wide, &needs_f64, out);
+}
+
+/* Names the option of an error that the reader takes for one of ratings. */
+static strads_err name_time(const char *column, strads_err err)
+{
+    char text[800];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    return strads_fail(err, "%s; this was read for the times, --time %s", text,
+                       column);
+}
+
+/* Reads the file a second time, with the times in place of the ratings. */
+static strads_err read_times(const char *path,
+                             const strads_data_options *wanted,
+                             strads_data *data)
+{
+    strads_data_options options = *wanted;
+    strads_data *times = NULL;
+    options.rating = wanted->time;
+    options.values = STRADS_F64;
+    options.row_names = data->row_names;
+    options.col_names = data->col_names;
+    strads_err err = read_data(path, &options, &times);
+    if (err)
+        return name_time(wanted->time, err);
+    err = strads_data_time(data, times);
+    if (err)
+        strads_data_free(times);
+    return err;
+}
+
+strads_err strads_data_read(const char *path,
+                            const strads_data_options *options,
+                            strads_data **out)
+{
+    strads_data_options wanted;
+    struct stat info;
+    if (!options ||
+        options->size < offsetof(strads_data_options, time) + sizeof(char *) ||
+        !options->time)
+        return read_data(path, options, out);
+    strads_err err = sti_data_options(options, &wanted);
+    if (err)
+        return err;
+    if (wanted.kind != STRADS_KIND_RATINGS ||
+        wanted.layout != STRADS_LAYOUT_ROWS || wanted.scratch)
+        return strads_fail(STRADS_EINVAL,
+                           "times are for ratings by row, in memory");
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is no plain file, and --time reads it twice: "
+                           "write it into a file first",
+                           path);
+    if (sti_pack_wanted(path, options))
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is a pack, which has no times: read the "
+                           "ratings that it was made of",
+                           path);
+    err = read_data(path, &wanted, out);
+    if (!err)
+        err = read_times(path, &wanted, *out);
+    if (err) {
+        strads_data_free(*out);
+        *out = NULL;
+    }
+    return err;
 }
 
 /* Format detection. The kind limits the choice. MatrixMarket has a banner
@@ -782,6 +851,11 @@ static strads_err detect(const sti_text *text, const sti_piece *piece,
                             .repeats = STI_REPEATS_ADD};
         return STRADS_OK;
     }
+    if (sti_market_is(piece->begin, piece->end) && options->time)
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is MatrixMarket, which has no times: leave "
+                           "--time out, or give lines `user item rating time`",
+                           text->path);
     if (sti_market_is(piece->begin, piece->end))
         return detect_market(text->path, kind, piece, out);
     if (kind == STRADS_KIND_CORPUS)

@@ -130,7 +130,9 @@ typedef struct strads_share {
                           allow: read it past the page cache */
     const uint32_t *col_nnz; /* as strads_data_col_nnz, of all columns; NULL if
                                 the data set stays packed */
-    bool on_disk; /* the entries are in a file: see strads_share_evict */
+    bool on_disk;       /* the entries are in a file: see strads_share_evict */
+    const double *time; /* of entry e of by_row: time[e]; NULL: no times, see
+                           strads_data_time */
 } strads_share;
 
 /* Simple loops over lines, for programs without kernels of their own. `v` is
@@ -292,6 +294,12 @@ typedef struct strads_data_options {
                       into memory. The file is read several times, each time for
                       as many entries as a quarter of memory_limit holds.
                       STRADS_EIO: too little room there. NULL: in memory */
+    const char *time;            /* ratings from a file: name of the column of
+                      times, numbers, or, without a header, its number from 1.
+                      The file is then read twice, and each rating has a time
+                      (strads_share), 12 bytes. STRADS_EINVAL: another format,
+                      standard input, or a layout that is not by rows. NULL: no
+                      times */
 } strads_data_options;
 
 #define STRADS_LABEL_NAMES_MAX 10000
@@ -354,6 +362,12 @@ typedef strads_columns strads_rows;
 STRADS_API strads_err strads_data_from_rows(const strads_rows *rows,
                                             const strads_data_options *options,
                                             strads_data **out);
+
+/* Gives the entries of `data`, by rows, the values of `times`, in f64, as times
+ * (strads_share). Both have the same entries and partitions. On success `data`
+ * owns `times`. STRADS_EMISMATCH: other entries. STRADS_EINVAL: not by rows or
+ * not f64. Call it before other threads use `data`. */
+STRADS_API strads_err strads_data_time(strads_data *data, strads_data *times);
 
 /* A matrix in arrays of the types that other libraries use. Members other than
  * rows, cols and value may be 0. Sparse: compressed columns (CSC) or rows

@@ -2,7 +2,7 @@
  *
  *     r_ui ~ mean + b_u + c_i + p_u'q_i
  *
- * by stochastic gradient descent, alternating least squares, descent by row, or
+ * and with times, + g_t, a bias of each period (Koren 2009, section 3), by stochastic gradient descent, alternating least squares, descent by row, or
  * descent by rank (CCD++: Yu et al., ICDM 2012). Users and their factors stay
  * on their partition; blocks of items travel with their factors (DSGD: Gemulla
  * et al., KDD 2011). CCD++ merges sums of items instead. Biases are damped
@@ -93,7 +93,37 @@ typedef struct strads_mf_options {
      * as many blocks. Each process uses its own folder of this name.
      * STRADS_EIO: too little room. NULL: in memory */
     const char *scratch;
+    /* The column of times of `test`, as strads_data_options: the data has times
+     * (strads_share), and the model a bias of each period. NULL: no times.
+     * STRADS_EINVAL: data without times, or with implicit, no_biases or
+     * scratch. */
+    const char *time;
+    /* "random"; with times also "time": the last ratings of each user are held
+     * out; NULL: random */
+    const char *holdout_by;
 } strads_mf_options;
+
+/* The range of the training times is cut into so many periods. */
+#define STRADS_MF_PERIODS 20
+
+/* Biases of periods, in the ratings' unit. Period k begins at first + k (last -
+ * first) / STRADS_MF_PERIODS; earlier times belong to the first period, later
+ * ones to the last. */
+typedef struct strads_mf_periods {
+    bool any; /* false: the model has no times, and all biases are 0 */
+    double first, last;
+    double bias[STRADS_MF_PERIODS];
+} strads_mf_periods;
+
+/* Returns the period of a time. */
+static inline uint32_t strads_mf_period(const strads_mf_periods *p, double time)
+{
+    const double at = (time - p->first) / (p->last - p->first);
+
+    if (!(at > 0))
+        return 0;
+    return at >= 1 ? STRADS_MF_PERIODS - 1 : (uint32_t)(at * STRADS_MF_PERIODS);
+}
 
 /* The program: name "mf"; ratings, split by rows, compressed rows, f32. The
  * parameters are the items, 1 + rank numbers each: c_i and q_i. */
@@ -133,6 +163,8 @@ STRADS_API void strads_mf_errors(const void *state, double *train,
 /* The least and the largest rating, to which predictions are clipped; -infinity
  * and infinity with no_clip or implicit feedback. */
 STRADS_API void strads_mf_range(const void *state, double *low, double *high);
+/* Returns the biases of periods, valid as long as the state. */
+STRADS_API const strads_mf_periods *strads_mf_times(const void *state);
 /* Returns the damping d of the users' biases, b_u = sum (r - mean - c_i) / (n +
  * d), estimated from the ratings. */
 STRADS_API double strads_mf_damping(const void *state);

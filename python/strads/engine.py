@@ -281,6 +281,20 @@ def data_of(matrix, label, cut, node=None, weight=None):
     return data
 
 
+def add_times(data, times):
+    """Gives the entries of `data`, made of a CSR matrix, the values of `times`,
+    a CSR matrix with the same entries."""
+    cut = ffi.new("strads_data_options *", {
+        "size": ffi.sizeof("strads_data_options"), "values": lib.STRADS_F64,
+        "layout": lib.STRADS_LAYOUT_ROWS,
+        "partitions": lib.strads_data_partitions(data)})
+    other = data_of(times, None, cut)
+    kept = _keep.pop(other)
+    call(lib.strads_data_time, data, other)
+    ffi.gc(other, None)  # it belongs to `data`
+    _keep[data] += kept
+
+
 class File:
     """A data file that the library reads itself."""
 
@@ -465,7 +479,7 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
         tolerance=0.0,
         max_rounds=0, time_limit=0.0, seed=0, start=None, partitions=0,
         policy=None, callbacks=None, verbose=0, keep=None, data=None,
-        stop=None, choose=None):
+        stop=None, choose=None, times=None):
     """Trains `program` (a strads_program *) on a matrix; returns a Run.
 
     weight: [rows] weight of each row, or None; start: (parameters, values [n,
@@ -473,7 +487,8 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
     data: the strads_data * that cut_for has made of the matrix, or None; stop:
     a bool * that ends the run, for a thread of `each`; choose: called with data
     set and engine options before a run of one process, to fill in the config;
-    returns (error, its text, what interrupted it)."""
+    returns (error, its text, what interrupted it); times: see add_times, for
+    runs of one process."""
     watch = _Watch(callbacks, verbose, name, stop)
     handle = ffi.new_handle(watch)
     options = ffi.new("strads_engine_options *", {
@@ -506,6 +521,8 @@ def run(program, config, matrix, label, *, name, weight=None, workers=1,
     try:
         if data is None:
             data = cut_for(program, config, options, matrix, label, weight)
+        if times is not None:
+            add_times(data, times)
         if keep is not None:
             keep.append(data)
         err, text, interrupted = choose(data, options) if choose else \

@@ -38,7 +38,8 @@ def _one_after_the_other(parts):
 
 class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
                           BaseEstimator):
-    """r_ui ~ mean + b_u + c_i + p_u'q_i.
+    """r_ui ~ mean + b_u + c_i + p_u'q_i, and with times + g_t, a bias of the
+    period.
 
     `fit` takes a matrix [users, items] of ratings: all nonzero entries, and
     zeros that a scipy sparse matrix stores. Or it takes a data frame of three
@@ -61,6 +62,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         blocks are in memory then; method "sgd" with the squared loss
     holdout : float or None, share of held-out ratings; None: 0.1 to choose, then
         0
+    holdout_by : "random", or "time": the last ratings of each user
     tune : int or None, fits that choose what is None, by their errors on
         held-out ratings; 0: none, rank is then 16; None: 16. Fits of several
         processes together, and of implicit feedback, choose nothing
@@ -73,6 +75,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
     user_bias_ [users], user_factors_ [users, rank]
     item_bias_ [items], item_factors_ [items, rank] (and components_, their
         transpose)
+    periods_ : of a fit with times: the first and the last time, and the biases
+        of 20 periods of equal length between them; otherwise None
     users_, items_ : names, of a data frame
     validation_error_ : root mean squared error on held-out ratings, of the best
         fit if there was a choice
@@ -92,13 +96,14 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         "cg_steps": params.number(least=0, most=1000, whole=True, none=True),
         "penalty": params.number(above=0, none=True),
         "scratch": params.folder,
-        "holdout": params.number(above=0, below=1, none=True)}
+        "holdout": params.number(above=0, below=1, none=True),
+        "holdout_by": params.one_of("random", "time")}
 
     def __init__(self, rank=None, *, method=None, max_iter=20, implicit=False,
                  nonnegative=False, alpha=1.0, penalty=None, holdout=None,
                  tune=None, clip=True, cg_steps=None, loss="squared",
-                 scratch=None, random_state=None, n_jobs=None,
-                 verbose=0, callbacks=None):
+                 scratch=None, holdout_by="random", random_state=None,
+                 n_jobs=None, verbose=0, callbacks=None):
         self.rank = rank
         self.method = method
         self.max_iter = max_iter
@@ -112,6 +117,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.cg_steps = cg_steps
         self.loss = loss
         self.scratch = scratch
+        self.holdout_by = holdout_by
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -139,12 +145,51 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             X.sum_duplicates()
         return X
 
-    def _frame(self, frame, reset):
-        import pandas
+    def _with_times(self, X, time):
+        """Ratings, and their times as a CSR matrix with the same entries, or
+        None."""
+        if time is None:
+            if self.holdout_by == "time":
+                raise ValueError('holdout_by="time" needs fit(X, time=...)')
+            return self._ratings(X, True), None
+        if engine.team():
+            raise ValueError("time is for fits of one process")
+        if hasattr(X, "columns") and X.shape[1] == 3:
+            times = np.asarray(time, dtype=np.float64)
+            if times.shape != (len(X),):
+                raise ValueError(f"time has the shape {times.shape}; expected "
+                                 f"({len(X)},), a number for each row of X")
+            ratings = self._ratings(X, True)
+            columns = list(X.columns)
+            timed = X.copy()
+            timed[self._columns(X)[2]] = times
+            times = self._frame(timed[columns], False)
+        else:
+            ratings = self._ratings(X, True)
+            times = sparse.csr_matrix(time, dtype=np.float64)
+            if not times.has_canonical_format:
+                times = times.copy()
+                times.sum_duplicates()
+        if times.shape != ratings.shape or \
+                not np.array_equal(times.indptr, ratings.indptr) or \
+                not np.array_equal(times.indices, ratings.indices):
+            raise ValueError("time is not of the entries of X: expected a "
+                             "sparse matrix with a time for each rating; a "
+                             "time of 0 has to be stored")
+        if not np.all(np.isfinite(times.data)):
+            raise ValueError("time has a number that is not finite")
+        return ratings, times
+
+    @staticmethod
+    def _columns(frame):
         by_name = {str(c).lower(): c for c in frame.columns}
         named = all(n in by_name for n in ("user", "item", "rating"))
-        columns = [by_name[n] for n in ("user", "item", "rating")] if named \
+        return [by_name[n] for n in ("user", "item", "rating")] if named \
             else list(frame.columns)
+
+    def _frame(self, frame, reset):
+        import pandas
+        columns = self._columns(frame)
         user, own_users = pandas.factorize(frame[columns[0]], sort=True)
         if np.any(user < 0) or frame[columns[1]].isna().any():
             raise ValueError("a row has no user or no item: expected a name in "
@@ -170,9 +215,11 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
 
     # ---- fit ------------------------------------------------------------
 
-    def fit(self, X, y=None):
-        """Fits the model; returns self."""
-        ratings = self._ratings(X, True)
+    def fit(self, X, y=None, time=None):
+        """Fits the model; returns self. time: of each rating: a number for each
+        row of a frame, or a sparse matrix with the entries of X; None: no
+        times."""
+        ratings, times = self._with_times(X, time)
         rows = engine.agreed(sum, ratings.shape[0])
         if engine.agreed(sum, ratings.nnz) == 0:
             raise ValueError("X has no ratings: found 0 entries, expected at "
@@ -188,6 +235,11 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             "alpha": self.alpha, "tune": _given(self.tune),
             "no_clip": not self.clip, "cg_steps": _given(self.cg_steps),
             "loss": loss})
+        words = ffi.new("char[]", b"time")
+        if times is not None:
+            config.time = words
+            if self.holdout_by == "time":
+                config.holdout_by = words
         if self.method:
             config.method = kept
         folder = ffi.new("char[]", (self.scratch or "").encode())
@@ -197,7 +249,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             program, config, ratings, None, name=type(self).__name__,
             workers=engine.n_threads(self.n_jobs),
             seed=engine.seed_of(self.random_state), callbacks=self.callbacks,
-            verbose=self.verbose,
+            verbose=self.verbose, times=times,
             choose=lambda data, options: self._choose(config, data, options))
         users = lib.strads_mf_users(finished.state)
         if users == ffi.NULL and finished.interrupted:  # no sweep yet
@@ -220,6 +272,9 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         self.lift_ = lib.strads_mf_lift(finished.state)
         self.raise_ = lib.strads_mf_raise(finished.state)
         self.damping_ = lib.strads_mf_damping(finished.state)
+        found = lib.strads_mf_times(finished.state)
+        self.periods_ = (found.first, found.last, np.array(
+            list(found.bias))) if found.any else None
         low, high = ffi.new("double *"), ffi.new("double *")
         lib.strads_mf_range(finished.state, low, high)
         self.range_ = low[0], high[0]
@@ -276,7 +331,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             dtype=np.float32)
         factors = ffi.new("strads_mf_factors *", {
             "users": 0, "items": len(items), "rank": items.shape[1] - 1,
-            "mean": self.mean_, "item": engine.pointer(items, "float *"),
+            "mean": self.mean_ + self._period_bias(np.inf), "item": engine.pointer(items, "float *"),
             "penalty": self.penalty_, "no_biases": False,
             "nonnegative": self.nonnegative,
             "implicit": self.implicit or self.loss != "squared",
@@ -313,18 +368,33 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         """[n, rank] the factors of users from their ratings (see fold_in)."""
         return self.fold_in(X)[1].astype(np.float64)
 
-    def rate(self, users, items):
+    def _period_bias(self, time):
+        """The bias of the period of each time; 0 without times."""
+        if getattr(self, "periods_", None) is None:
+            return 0.0
+        first, last, bias = self.periods_
+        with np.errstate(invalid="ignore", divide="ignore"):
+            at = (np.asarray(time, dtype=np.float64) - first) / (last - first)
+        at = np.where(at > 0, np.minimum(at, 1), 0)
+        return bias[np.minimum((at * len(bias)).astype(int), len(bias) - 1)]
+
+    def rate(self, users, items, time=None):
         """Predicted ratings of pairs users[n] and items[n]: names if the model
-        was fitted to a frame, otherwise numbers."""
+        was fitted to a frame, otherwise numbers. time[n]: of the pairs, for a
+        model with times; None: its last period."""
         check_is_fitted(self, "item_factors_")
+        if time is not None and getattr(self, "periods_", None) is None:
+            raise ValueError("time: the model was fitted without times; "
+                             "expected None")
         u = self._users(users)
         i = self._items(items)
         p, q = self.user_factors_[u], self.item_factors_[i]
         lift = getattr(self, "lift_", 0.0)  # of those without ratings
         product = np.where(p.any(axis=1) & q.any(axis=1), 0, lift) + \
             np.einsum("nk,nk->n", p, q)
+        period = self._period_bias(np.inf if time is None else time)
         return np.clip(self.mean_ + self.user_bias_[u] + self.item_bias_[i] +
-                       product, *getattr(self, "range_", (-np.inf, np.inf)))
+                       product + period, *getattr(self, "range_", (-np.inf, np.inf)))
 
     def _users(self, asked):
         return self._places(self.users_, len(self.user_bias_), asked, "user")

@@ -828,3 +828,55 @@ def test_an_elastic_nets_mixture_is_chosen_out_of_several():
     assert search.l1_ratio_ == best.l1_ratio_ == best.l1_ratio
     assert search.alpha_ == best.alpha_
     assert np.array_equal(search.coef_, best.coef_)
+
+
+def test_factors_follow_a_drift_of_all_ratings():
+    draws = np.random.default_rng(7)
+    users, items = 150, 40
+    u = np.repeat(np.arange(users), 20)
+    i = np.concatenate([draws.choice(items, 20, False) for _ in range(users)])
+    time = draws.uniform(1e9, 1.2e9, len(u))
+    of_user, of_item = draws.normal(size=users), draws.normal(size=items)
+    level = 1.5 * np.sin(6 * (time - 1e9) / 2e8)
+    r = 3 + of_user[u] + of_item[i] + level + draws.normal(0, .2, len(u))
+    test = draws.random(len(u)) < .2
+    X, T = (sparse.csr_matrix((v[~test], (u[~test], i[~test])),
+                              shape=(users, items)) for v in (r, time))
+
+    def error(model, **how):
+        return np.sqrt(np.mean((model.rate(u[test], i[test], **how) -
+                                r[test]) ** 2))
+    plain = strads.MatrixFactorization(0, random_state=1).fit(X)
+    model = strads.MatrixFactorization(0, random_state=1).fit(X, time=T)
+    assert plain.periods_ is None and error(plain) > .8
+    assert error(model, time=time[test]) < .3
+    first, last, bias = model.periods_
+    assert (first, last) == (T.data.min(), T.data.max()) and len(bias) == 20
+    # Beyond the range: clamped; without a time: the last period.
+    some = u[:3], i[:3]
+    np.testing.assert_array_equal(model.rate(*some),
+                                  model.rate(*some, time=[9e9] * 3))
+    np.testing.assert_allclose(
+        model.rate(*some, time=[0] * 3) - model.rate(*some), bias[0] - bias[-1])
+    assert model.recommend(0, 1)[0][1] == pytest.approx(np.max(
+        model.mean_ + bias[-1] + model.user_bias_[0] + model.item_bias_),
+        rel=1e-5)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"user": u[~test], "item": i[~test],
+                              "rating": r[~test]})
+    named = strads.MatrixFactorization(0, random_state=1).fit(
+        frame, time=time[~test])
+    np.testing.assert_allclose(named.periods_[2], bias, atol=1e-6)
+    late = strads.MatrixFactorization(
+        tune=2, holdout_by="time", random_state=1).fit(X, time=T)
+    assert error(late, time=time[test]) < .35
+    copy_of = pickle.loads(pickle.dumps(late))
+    np.testing.assert_array_equal(copy_of.rate(*some), late.rate(*some))
+    with pytest.raises(ValueError, match="entries of X"):
+        strads.MatrixFactorization(0).fit(X, time=T[:, ::-1])
+    with pytest.raises(ValueError, match="fitted without times"):
+        plain.rate(*some, time=[0] * 3)
+    with pytest.raises(ValueError, match="needs fit"):
+        strads.MatrixFactorization(holdout_by="time").fit(X)
+    with pytest.raises(ValueError, match="implicit"):
+        strads.MatrixFactorization(2, implicit=True).fit(X, time=T)
