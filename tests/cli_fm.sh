@@ -128,8 +128,15 @@ gives 0 fm evaluate cold.json test.csv --users other.csv --items items.csv \
 near "$(awk -F, '$1 == "rmse" { print $3 }' out)" "$rmse" 1e-12 "another order"
 refuses 2 "--user is for ratings" fm train train.csv --user u
 refuses 2 "no column 'foo'" fm train train.csv $tables --item foo
-refuses 2 "one process" fm train train.csv $tables --nodes 2 \
-    --listen tcp://127.0.0.1:0
+# Two processes have the bits of one.
+gives 0 fm train train.csv $tables --tune 0 --partitions 3 --model tables1.json
+start tables fm train train.csv $tables --tune 0 --partitions 3 --nodes 2 \
+    --workers 1 --listen tcp://127.0.0.1:0 --model tables2.json
+first=$child
+start tables_joined join "$(url_of tables)" $tables --workers 1
+ends tables "$first" 0
+ends tables_joined "$child" 0
+same_bits "tables" tables1.json tables2.json
 refuses 2 "was not trained on ratings" fm predict one.json test.csv $tables
 { cat users.csv; sed -n 2p users.csv; } >twice.csv
 refuses 2 "second one of user u0" fm train train.csv --users twice.csv
@@ -192,6 +199,16 @@ tables2="--users users2.csv --items items2.csv"
 gives 0 fm train had1.csv $tables2 --loss bpr --lambda 1e-3 --model bpr.json
 says err "mean loss of pairs"
 says bpr.json '"loss": "bpr"' '"method": "sgd"' '"context": 105'
+gives 0 fm train had1.csv $tables2 --loss bpr --lambda 1e-3 --sweeps 3 \
+    --partitions 2 --model bpr1.json
+start bpr fm train had1.csv $tables2 --loss bpr --lambda 1e-3 --sweeps 3 \
+    --partitions 2 --nodes 2 --workers 1 --listen tcp://127.0.0.1:0 \
+    --model bpr2.json
+first=$child
+start bpr_joined join "$(url_of bpr)" $tables2 --workers 1
+ends bpr "$first" 0
+ends bpr_joined "$child" 0
+same_bits "tables with bpr" bpr1.json bpr2.json
 gives 0 fm evaluate bpr.json asked.csv $tables2 --format csv
 awk -F, '$1 == "auc" { exit !($3 > .8) }' out ||
     fail "items without ratings are not in order: $(cat out)"

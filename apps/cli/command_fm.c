@@ -82,11 +82,12 @@ static strads_err make_fm_rows(void *state, const char *path,
     return STRADS_OK;
 }
 
-/* With several processes nothing is chosen. */
+/* With several processes nothing is chosen, but the columns of the users, which
+ * bpr needs, are counted. */
 static bool tunes_fm(const void *config)
 {
-    (void)config;
-    return false;
+    const strads_fm_options *o = config;
+    return o->context == 0 && o->loss && strcmp(o->loss, "bpr") == 0;
 }
 
 static strads_err tune_fm(void *state, void *config, const strads_data *data,
