@@ -101,7 +101,7 @@ static strads_err set_defaults(cli_job *j)
     return STRADS_OK;
 }
 
-static cli_source source_of(const cli_job *j)
+static cli_source job_source(const cli_job *j)
 {
     const bool makes = j->train->makes && j->train->makes(j->state);
     return (cli_source){j->data_path, makes ? j->train->make : NULL, j->state};
@@ -209,7 +209,7 @@ static int join_rank_zero(cli_job *j)
                               .tls_cert = j->engine.tls_cert,
                               .tls_key = j->engine.tls_key},
                    .read = j->train->read,
-                   .make = source_of(j).make,
+                   .make = job_source(j).make,
                    .state = j->state,
                    .own = j->train->program,
                    .f32 = j->files.f32,
@@ -350,7 +350,7 @@ static strads_err read_data(cli_job *j)
     if (j->train->read)
         CLI_TRY(j->train->read(j->state, j->data_path, &options));
     cli_cost_tell(j->files.quiet, j->data_path, &options);
-    const cli_source source = source_of(j);
+    const cli_source source = job_source(j);
     CLI_TRY(cli_source_read(&source, &options, &j->data));
     strads_data_spend(j->data);
     j->reading = options;
@@ -422,7 +422,7 @@ static strads_err tune_for_nodes(cli_job *j)
     CLI_TRY(strads_run_cut(j->train->program, j->config, &one, &all));
     if (j->train->read)
         CLI_TRY(j->train->read(j->state, j->data_path, &all));
-    const cli_source source = source_of(j);
+    const cli_source source = job_source(j);
     CLI_TRY(cli_source_read(&source, &all, &data));
     const strads_err err = tune_options(j, data);
     strads_data_free(data);
@@ -602,7 +602,7 @@ static strads_err run_training(cli_job *j)
                                            j->data, &j->engine, &j->result);
     while (err == STRADS_EREGROUP) {
         cli_progress_end(&j->line);
-        const cli_source source = source_of(j);
+        const cli_source source = job_source(j);
         err = cli_regroup(j->nodes, j->files.quiet, &source, &j->reading,
                           &j->data);
         cli_progress_begin(&j->line, j->files.quiet, find_goal(j));

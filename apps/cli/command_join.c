@@ -126,7 +126,7 @@ static strads_err make_table_rows(void *state, const char *path,
 }
 
 /* The data comes from ratings and tables if `strads join` is given them. */
-static cli_source source_of(cli_join *s)
+static cli_source join_source(cli_join *s)
 {
     if (!s->tables.users && !s->tables.items)
         return (cli_source){s->path, s->make, s->state};
@@ -161,7 +161,7 @@ static strads_err read_share(const char *url, strads_engine *engine,
                     : cli_words_use(&s->words, &s->wanted));
     CLI_TRY(cli_words_find_phrases(&s->words, s->path, &s->wanted));
     cli_cost_tell(s->quiet, s->path, &s->wanted);
-    const cli_source source = source_of(s);
+    const cli_source source = join_source(s);
     CLI_TRY(cli_source_read(&source, &s->wanted, &s->held));
     strads_data_spend(s->held);
     cli_say(s->quiet, "keeps %s of the data in memory",
@@ -184,7 +184,7 @@ static strads_err take_part(const char *url, cli_join *s)
         err = strads_engine_run(engine, s->held, &none);
     }
     while (err == STRADS_EREGROUP) {
-        const cli_source source = source_of(s);
+        const cli_source source = join_source(s);
         err = cli_regroup(engine, s->quiet, &source, &s->wanted, &s->held);
         if (!err)
             err = strads_engine_run(engine, s->held, &none);

@@ -205,7 +205,7 @@ struct strads_data {
     double *own_col_means;
     uint64_t unknown, repeated;
     strads_word_rules word_rules;
-    strads_pack *pack; /* if it stays packed; then col_nnz is NULL */
+    strads_pack *pack;  /* if it stays packed; then col_nnz is NULL */
     strads_data *times; /* the same entries, with their times, or NULL */
 };
 

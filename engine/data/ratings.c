@@ -161,8 +161,8 @@ static strads_err find_columns(const char *path, const char *p,
 
 /* The column of ratings, from 1, if it is given by its number in a file without
  * a header; otherwise 0. */
-static uint32_t place_of(const columns *c, const char *const *given,
-                         uint32_t fields)
+static uint32_t rating_place(const columns *c, const char *const *given,
+                             uint32_t fields)
 {
     char *end = NULL;
     const unsigned long place = given[RATING] && !given[USER] && !given[ITEM] &&
@@ -200,7 +200,7 @@ strads_err sti_ratings_look(const char *path, const char *begin,
             path, 1 + (unsigned long long)sti_text_count_lines(begin, p),
             quoted);
     }
-    const uint32_t place = place_of(&c, given, r.fields);
+    const uint32_t place = rating_place(&c, given, r.fields);
     const bool told =
         given[USER] || given[ITEM] || (given[RATING] && place == 0);
     const bool header = told || is_ratings_header(&c, r.fields);

@@ -2,7 +2,8 @@
  *
  *     r_ui ~ mean + b_u + c_i + p_u'q_i
  *
- * and with times, + g_t, a bias of each period (Koren 2009, section 3), by stochastic gradient descent, alternating least squares, descent by row, or
+ * and with times + g_t, a bias of each period (Koren 2009, section 3). By
+ * stochastic gradient descent, alternating least squares, descent by row, or
  * descent by rank (CCD++: Yu et al., ICDM 2012). Users and their factors stay
  * on their partition; blocks of items travel with their factors (DSGD: Gemulla
  * et al., KDD 2011). CCD++ merges sums of items instead. Biases are damped
