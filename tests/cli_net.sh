@@ -60,6 +60,28 @@ for model in both rest; do
     cmp -s adam.bits $model.bits || fail "adam: other bits in $model.json"
 done
 
+# Early stopping: the same bits on two processes and when resumed; the log has
+# the held-out loss, and the run ends before its last epoch.
+for grid in "2 1" "2 2"; do
+    early="--hidden 8 --epochs 40 --batch 64 --rate 0.5 --seed 3 --patience 2
+        --schedule linear --partitions ${grid% *} --columns ${grid#* }"
+    gives 0 net train "$party" $early --model early.json --log early.jsonl
+    says early.jsonl '"validation_loss"' '"validation_accuracy"'
+    epochs=$(grep -c '"validation_loss"' early.jsonl)
+    [ "$epochs" -lt 30 ] || fail "$early: no early stop"
+    says early.json '"holdout": 0.1' '"patience": 2'
+    bits_of early
+    on_two 0 net train "$party" $early --classes=-1,1 --model both.json
+    rm -rf half
+    gives 0 net train "$party" $early --max-rounds 60 --checkpoint half
+    gives 0 net train "$party" $early --resume half --model rest.json
+    for model in both rest; do
+        bits_of $model
+        cmp -s early.bits $model.bits || fail "$early: other bits in $model"
+    done
+done
+gives 2 net train "$party" --patience 2 --holdout 0 --model bad.json
+
 # With 16 workers, a grid takes less time than rows or columns alone
 for columns in 1 4 16; do
     gives 0 simulate net "$party" --workers 16 --shards 16 --columns "$columns" \

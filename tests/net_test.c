@@ -230,6 +230,150 @@ Test(net, every_grid_gives_the_same_network_and_the_same_bits_again)
     cr_expect_lt(objective, .9, "nothing was learnt");
 }
 
+static bool is_held(uint32_t row, double share)
+{
+    return strads_random_unit(4, 3, row, 0) < share;
+}
+
+/* The rows that are held out, or the others. */
+static void take_part(const sample *s, bool held, double share, sample *out,
+                      double *rows)
+{
+    *rows = 0;
+    memset(out, 0, sizeof *out);
+    for (uint32_t i = 0; i < ROWS; i++)
+        if (is_held(i, share) == held) {
+            memcpy(out->x[i], s->x[i], sizeof s->x[i]);
+            out->label[i] = s->label[i];
+            *rows += 1;
+        }
+}
+
+/* The mean loss and the share of right rows among one part; rows of the other
+ * one have the label 0, which is no class. */
+static double part_loss(const sample *s, const double *w, bool held,
+                        double share, double *right)
+{
+    static const double name[] = {-2, 5, 7.5};
+    static sample part;
+    double rows, p[ROWS * CLASSES];
+    take_part(s, held, share, &part, &rows);
+    const double mean = loss(&part, w, true, p) * ROWS / rows;
+    *right = 0;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        uint32_t best = 0;
+        for (uint32_t k = 1; k < CLASSES; k++)
+            best = p[i * CLASSES + k] > p[i * CLASSES + best] ? k : best;
+        *right += part.label[i] == name[best];
+    }
+    *right /= rows;
+    return mean;
+}
+
+Test(net, the_best_epoch_on_held_out_rows_is_kept)
+{
+    enum { EPOCHS = 60, MEASURE_HELD = 2, PATIENCE = 4 };
+    static const uint32_t grid[][2] = {{1, 1}, {3, 3}, {2, 1}, {4, 2}, {5, 1}};
+    static const char *const optimizer[] = {"adam", "sgd"};
+    static sample s;
+    static double first[NUMBERS], w[NUMBERS], again[NUMBERS];
+    make_sample(&s, .9);
+    for (int adam = 0; adam < 2; adam++)
+        for (size_t g = 0; g < sizeof grid / sizeof *grid; g++) {
+            strads_net_options o = {.hidden = "6,4",
+                                    .activation = "tanh",
+                                    .epochs = EPOCHS,
+                                    .batch = 8,
+                                    .rate = adam ? .05 : .8,
+                                    .optimizer = optimizer[!adam],
+                                    .columns = grid[g][1],
+                                    .holdout = .3,
+                                    .patience = PATIENCE};
+            double right, other;
+            if (adam && grid[g][0] != grid[g][1])
+                continue;
+            strads_result *r = train(&s, &o, grid[g][0], STRADS_F64, NULL);
+            const strads_progress *p = strads_result_progress(r);
+            const uint32_t best = (uint32_t)p->measure[0];
+            model_of(r, w);
+            cr_expect_float_eq(p->measure[MEASURE_HELD],
+                               part_loss(&s, w, true, .3, &right), 1e-11);
+            cr_expect_float_eq(p->measure[MEASURE_HELD + 1], right, 1e-11);
+            cr_expect_float_eq(p->objective,
+                               part_loss(&s, w, false, .3, &other), 1e-11);
+            cr_expect_float_eq(p->measure[1], other, 1e-11);
+            cr_expect(best > 1 && best < EPOCHS - PATIENCE,
+                      "the run has not ended early: best epoch %u", best);
+            const double least = p->measure[MEASURE_HELD];
+            strads_result_free(r);
+            if (g == 0)
+                memcpy(first, w, sizeof first);
+            for (uint32_t k = 0; k < NUMBERS; k++)
+                cr_expect_float_eq(w[k], first[k], 1e-9, "grid %zu", g);
+
+            /* The same bits without patience, if the run ends where patience
+             * does; a better one before it would be kept instead. */
+            o.patience = 0;
+            o.epochs = best;
+            r = train(&s, &o, grid[g][0], STRADS_F64, NULL);
+            model_of(r, again);
+            cr_expect_arr_eq(w, again, sizeof w);
+            strads_result_free(r);
+            o.epochs = best - 1;
+            r = train(&s, &o, grid[g][0], STRADS_F64, NULL);
+            cr_expect_gt(strads_result_progress(r)->measure[MEASURE_HELD],
+                         least);
+            strads_result_free(r);
+        }
+}
+
+Test(net, held_out_rows_do_not_move_the_weights)
+{
+    static sample s;
+    double w[NUMBERS], other[NUMBERS];
+    const strads_net_options o = {.hidden = "6,4",
+                                  .epochs = 1,
+                                  .batch = 16,
+                                  .holdout = .3};
+    make_sample(&s, .9);
+    strads_result *r = train(&s, &o, 2, STRADS_F64, NULL);
+    model_of(r, w);
+    strads_result_free(r);
+    for (uint32_t i = 0; i < ROWS; i++)
+        for (uint32_t j = 0; is_held(i, .3) && j < COLS; j++)
+            s.x[i][j] = -3 * s.x[i][j];
+    r = train(&s, &o, 2, STRADS_F64, NULL);
+    model_of(r, other);
+    cr_expect_arr_eq(w, other, sizeof w);
+    strads_result_free(r);
+}
+
+/* With one batch an epoch, the rates of three epochs are 3/3, 2/3 and 1/3. */
+Test(net, a_linear_schedule_ends_at_nothing)
+{
+    static sample s;
+    double w[NUMBERS], want[NUMBERS];
+    make_sample(&s, .5);
+    start_at(want);
+    strads_net_options o = {.hidden = "6,4",
+                            .epochs = 3,
+                            .batch = ROWS,
+                            .rate = .9,
+                            .schedule = "linear"};
+    strads_result *r = train(&s, &o, 2, STRADS_F64, want);
+    model_of(r, w);
+    strads_result_free(r);
+    o.schedule = NULL;
+    o.epochs = 1;
+    for (int e = 0; e < 3; e++, o.rate -= .3) {
+        r = train(&s, &o, 2, STRADS_F64, want);
+        model_of(r, want);
+        strads_result_free(r);
+    }
+    for (uint32_t k = 0; k < NUMBERS; k++)
+        cr_expect_float_eq(w[k], want[k], 1e-10);
+}
+
 /* Two steps of Adam's algorithm 1 over all rows, from differences. */
 static void walk_by_adam(const sample *s, double rate, double decay, double *w)
 {
@@ -370,4 +514,11 @@ Test(net, wrong_options_are_refused)
     expect_refusal(&(strads_net_options){.weight_decay = 1}, 1,
                    "add --optimizer adam");
     expect_refusal(&(strads_net_options){.classes = "-2,5"}, 1, "7.5");
+    expect_refusal(&(strads_net_options){.schedule = "cosine"}, 1,
+                   "expected inverse or linear");
+    expect_refusal(&(strads_net_options){.schedule = "linear", .decay = 1}, 1,
+                   "leave one of them out");
+    expect_refusal(&(strads_net_options){.holdout = 1}, 1, "--holdout 1");
+    expect_refusal(&(strads_net_options){.holdout = 1e-9}, 1,
+                   "leaves out 0 of 60 rows");
 }

@@ -24,9 +24,13 @@
  * subtraction is exact.
  *
  * A checkpoint is taken within a call that ends one of training's clocks. It
- * packs only state that the tables lack: the epoch's loss so far and, if R = 1,
- * the weights. The clock determines the batch, and whether its z has been
- * summed. If so, a resumed run computes z again and reads the sum. */
+ * packs only state that the tables lack: the epoch's loss so far, the weights of
+ * the best epoch and, if R = 1, the weights. The clock determines the batch, and whether its z has been
+ * summed. If so, a resumed run computes z again and reads the sum.
+ *
+ * Rows that are held out form batches at the end of each epoch, which compute
+ * their loss only. If R > 1 such a batch still ends two clocks, so that the
+ * clock determines the batch, and the groups add up their losses in "facts". */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +45,16 @@ enum { NET_MODEL = 0, NET_SUMS = 1, NET_FACTS = 2 };
 
 /* Rows of "facts": number of labels, and the labels; at the end, the model's
  * mean loss, number of correct rows and number of rows. */
-enum { NET_LABELS = 0, NET_RESULT = 1, NET_N_FACTS = LINEAR_LABELS_MAX + 1 };
+enum {
+    NET_LABELS = 0,
+    NET_RESULT = 1,
+    NET_HELD = 2, /* R > 1: the held-out rows' mean loss, and correct ones */
+    NET_FACT_ROWS = 3,
+    NET_N_FACTS = LINEAR_LABELS_MAX + 1
+};
 
 /* Purposes of random streams. */
-enum { DRAW_START = 1, DRAW_ORDER = 2 };
+enum { DRAW_START = 1, DRAW_ORDER = 2, DRAW_HELD = 3 };
 
 /* Sums of multiples of this are exact up to 2^9. */
 #define GRAIN 0x1p-44
@@ -53,14 +63,35 @@ enum { DRAW_START = 1, DRAW_ORDER = 2 };
  * dense. */
 #define DENSE_SHARE 0.25
 
-static const char *const net_measures[] = {"epoch", "accuracy", NULL};
-enum { MEASURE_EPOCH, MEASURE_ACCURACY };
+static const char *const net_measures[] = {"epoch", "accuracy",
+                                           "validation_loss",
+                                           "validation_accuracy", NULL};
+enum {
+    MEASURE_EPOCH,
+    MEASURE_ACCURACY,
+    MEASURE_HELD_LOSS,
+    MEASURE_HELD_ACCURACY
+};
 
 typedef struct net_state {
     strads_net_options options;
     linear_classes classes;
     char *text; /* owns the text of options.classes */
 } net_state;
+
+/* The held-out rows of an epoch. */
+typedef struct held_out {
+    double loss; /* mean; a sum of the group's rows while the epoch runs */
+    double correct;
+} held_out;
+
+/* State of early stopping. */
+typedef struct net_stop {
+    held_out now, best;
+    held_out given;      /* this group's part of the table's row NET_HELD */
+    uint64_t best_epoch; /* from 1 on; 0: none yet */
+    uint64_t stale;      /* epochs since */
+} net_stop;
 
 /* State of a partition. */
 typedef struct net_worker {
@@ -74,10 +105,12 @@ typedef struct net_worker {
     uint32_t group, member;   /* r, c */
     uint64_t rows, columns;   /* of the partition's share */
     uint64_t all_rows;
-    uint32_t batch_max; /* most rows of a batch in one group */
+    uint64_t train_rows; /* of them, not held out */
+    uint32_t batch_max;  /* most rows of a batch in one group */
 
     uint32_t *class;  /* [rows] */
-    uint32_t *order;  /* [all_rows] order of the rows in this epoch */
+    uint32_t *order;  /* [all_rows] order of the rows in this epoch: those to
+                       * train on, then those held out */
     uint32_t *row;    /* [batch_max] this batch's rows of the share */
     uint32_t *label;  /* [batch_max] their classes */
     uint64_t *mark;   /* [columns] last batch that touched the column */
@@ -104,6 +137,10 @@ typedef struct net_worker {
     double *start;       /* R = 1: the model's rows at the start */
     double loss, correct; /* of the group's rows in this epoch */
     uint64_t seen;
+    net_stop stop;
+    void
+        *best; /* [(columns + upper) x width] weights of stop.best_epoch. R > 1:
+                 * in the first group only */
     uint64_t ends_at; /* first batch that no partition runs */
     bool asked;       /* this partition has asked for an end */
 
@@ -113,10 +150,12 @@ typedef struct net_worker {
     uint64_t packed_size;
 } net_worker;
 
-/* Header of a partition's packed state; weights and sums are byte counts. */
+/* Header of a partition's packed state; weights, sums and best are byte
+ * counts. */
 typedef struct packed_head {
     double loss, correct;
-    uint64_t seen, weights, sums;
+    uint64_t seen, weights, sums, best;
+    net_stop stop;
 } packed_head;
 
 /* ---- numbers in f64 or f32 ----------------------------------------------- */
@@ -177,6 +216,11 @@ static void densify(const net_worker *w)
         }
 }
 
+static bool keeps_best(const net_worker *w)
+{
+    return w->options.holdout > 0 && (w->groups == 1 || w->group == 0);
+}
+
 static strads_err allocate_worker(net_worker *w)
 {
     const net_sizes *s = &w->sizes;
@@ -212,6 +256,7 @@ static strads_err allocate_worker(net_worker *w)
         {&w->old[1], w->member == 0 ? w->batch_max * ld : 0, sizeof(double)},
         {&w->slot, slots, sizeof *w->slot},
         {&w->start, w->groups == 1 ? parameters * ld : 0, sizeof *w->start},
+        {&w->best, keeps_best(w) ? parameters * ld : 0, size},
     };
     strads_err err = STRADS_OK;
     for (size_t k = 0; !err && k < sizeof of / sizeof *of; k++)
@@ -232,7 +277,7 @@ static void net_close(void *local)
                              w->gather,  w->w,         w->grad,   w->z,
                              w->scratch, w->p,         w->delta,  w->spare,
                              w->slot,    w->exchanged, w->old[0], w->old[1],
-                             w->start,   w->packed};
+                             w->start,   w->best,      w->packed};
     for (size_t k = 0; k < sizeof scratch / sizeof *scratch; k++)
         free(scratch[k]);
     free(w);
@@ -247,6 +292,30 @@ static uint32_t flag_rows(const net_sizes *s, const strads_shape *shape)
 static uint32_t rows_of_batch(const strads_net_options *o, uint64_t rows)
 {
     return o->batch < rows ? o->batch : (uint32_t)rows;
+}
+
+/* Whether training leaves out a row; the same on any grid. */
+static bool is_held(const net_worker *w, uint64_t row)
+{
+    return w->options.holdout > 0 &&
+           strads_random_unit(w->task->seed, DRAW_HELD, row, 0) <
+               w->options.holdout;
+}
+
+static strads_err count_held(net_worker *w)
+{
+    uint64_t held = 0;
+    for (uint64_t i = 0; i < w->all_rows; i++)
+        held += is_held(w, i);
+    w->train_rows = w->all_rows - held;
+    if (w->options.holdout > 0 && (held == 0 || w->train_rows == 0))
+        return strads_fail(STRADS_EINVAL,
+                           "--holdout %g leaves out %llu of %llu rows: change "
+                           "it so that there are rows to train on and rows to "
+                           "measure on",
+                           w->options.holdout, (unsigned long long)held,
+                           (unsigned long long)w->all_rows);
+    return STRADS_OK;
 }
 
 /* Partition 0 publishes the labels that the coordinator found. */
@@ -322,7 +391,9 @@ static strads_err make_with(net_worker *w, const linear_classes *classes)
     w->flags = flag_rows(&w->sizes, task->shape);
     w->arithmetic = w->x->f32 ? &net_f32 : &net_f64;
     w->ends_at = UINT64_MAX;
-    err = net_blas_load();
+    err = count_held(w);
+    if (!err)
+        err = net_blas_load();
     if (!err)
         err = allocate_worker(w);
     return err ? err : find_classes(w, classes);
@@ -490,8 +561,8 @@ static strads_err take_start(net_worker *w)
 }
 
 /* With several groups, all use the table's parameters, and the first group
- * fills it. */
-static strads_err give_start(net_worker *w)
+ * changes them into its own w; name_touched has listed all of them. */
+static strads_err give_parameters(net_worker *w, uint32_t staleness)
 {
     const uint64_t ld = w->sizes.width;
     strads_err err = STRADS_OK;
@@ -502,7 +573,7 @@ static strads_err give_start(net_worker *w)
         if (!start)
             return strads_fail(STRADS_ENOMEM, "no memory for start values");
         err = strads_session_read_rows(w->session, NET_MODEL, w->n_id, w->id,
-                                       STRADS_STALENESS_INFINITE, start);
+                                       staleness, start);
         if (!err) /* all rows are listed, in order of position */
             err = push_parameters(w, w->w, start, w->member == 0);
         free(start);
@@ -515,11 +586,12 @@ static strads_err give_start(net_worker *w)
 /* Fisher-Yates; the same order in all partitions. */
 static void shuffle_rows(net_worker *w, uint64_t epoch)
 {
+    uint64_t train = 0, last = w->train_rows;
     for (uint64_t i = 0; i < w->all_rows; i++)
-        w->order[i] = (uint32_t)i;
-    for (uint64_t k = w->all_rows; k > 1; k--) {
+        w->order[is_held(w, i) ? last++ : train++] = (uint32_t)i;
+    for (uint64_t k = w->train_rows; k > 1; k--) {
         const double u = strads_random_unit(w->task->seed, DRAW_ORDER, epoch,
-                                            w->all_rows - k);
+                                            w->train_rows - k);
         const uint64_t other = (uint64_t)(u * (double)k);
         const uint32_t held = w->order[k - 1];
         w->order[k - 1] = w->order[other];
@@ -527,13 +599,28 @@ static void shuffle_rows(net_worker *w, uint64_t epoch)
     }
 }
 
+static uint64_t train_batches(const net_worker *w)
+{
+    return (w->train_rows + w->batch_max - 1) / w->batch_max;
+}
+
+/* Batches of an epoch: first those of training, then those held out. */
+static uint64_t epoch_batches(const net_worker *w)
+{
+    const uint64_t held = w->all_rows - w->train_rows;
+    return train_batches(w) + (held + w->batch_max - 1) / w->batch_max;
+}
+
 /* Lists the batch's rows in this partition; *all is the number of its rows in
  * all groups. */
 static uint32_t take_rows(net_worker *w, uint64_t batch, uint32_t *all)
 {
     const strads_range own = w->task->share->rows;
-    const uint64_t from = batch * w->batch_max;
-    const uint64_t left = w->all_rows - from;
+    const uint64_t first = train_batches(w);
+    const bool held = batch >= first;
+    const uint64_t from = held ? w->train_rows + (batch - first) * w->batch_max
+                               : batch * w->batch_max;
+    const uint64_t left = (held ? w->all_rows : w->train_rows) - from;
     uint32_t n = 0;
     *all = left < w->batch_max ? (uint32_t)left : w->batch_max;
     for (uint64_t k = from; k < from + *all; k++)
@@ -611,9 +698,10 @@ static strads_err end_alone(net_worker *w, uint64_t step, bool summed)
     return summed ? STRADS_OK : strads_session_clock(w->session);
 }
 
-static void count_correct(net_worker *w, uint32_t n)
+static void count_correct(net_worker *w, uint32_t n, bool held)
 {
     const uint64_t k = w->sizes.size[w->sizes.layers];
+    double loss = 0, correct = 0;
     for (uint32_t i = 0; i < n; i++) {
         double p[LINEAR_LABELS_MAX];
         uint64_t best = 0;
@@ -621,20 +709,28 @@ static void count_correct(net_worker *w, uint32_t n)
         for (uint64_t c = 1; c < k; c++)
             best = p[c] > p[best] ? c : best;
         /* fmax would hide a NaN. */
-        w->loss -= log(p[w->label[i]] < 1e-300 ? 1e-300 : p[w->label[i]]);
-        w->correct += best == w->label[i];
+        loss -= log(p[w->label[i]] < 1e-300 ? 1e-300 : p[w->label[i]]);
+        correct += best == w->label[i];
     }
+    if (held) {
+        w->stop.now.loss += loss;
+        w->stop.now.correct += correct;
+        return;
+    }
+    w->loss += loss;
+    w->correct += correct;
     w->seen += n;
 }
 
-/* A step of Adam, where the partition owns its weights. */
-static void apply_adam(net_worker *w, uint32_t n, uint32_t all, uint64_t batch,
+/* A step of Adam, where the partition owns its weights. `before` counts the
+ * steps before it. */
+static void apply_adam(net_worker *w, uint32_t n, uint32_t all, uint64_t before,
                        double rate)
 {
     const net_arithmetic *f = w->arithmetic;
     const net_sizes *s = &w->sizes;
     const uint64_t numbers = (w->columns + net_upper(s)) * s->width;
-    const double t = (double)batch + 1;
+    const double t = (double)before + 1;
     const net_adam_step step = {.rate = rate,
                                 .decay = 1 - rate * w->options.weight_decay,
                                 .first = 1 / (1 - pow(.9, t)),
@@ -678,11 +774,32 @@ static strads_err apply_gradient(net_worker *w, uint32_t n, double by)
     return STRADS_OK;
 }
 
+/* R > 1: ends the second clock of a batch that is held out. The last one of an
+ * epoch adds the group's loss to the table. */
+static strads_err end_held(net_worker *w, uint64_t batch)
+{
+    net_stop *s = &w->stop;
+    strads_err err = STRADS_OK;
+    if (batch + 1 == epoch_batches(w) && w->member == 0) {
+        held_out all = s->now;
+        all.loss /= (double)(w->all_rows - w->train_rows);
+        to_grain(1, &all.loss);
+        err = strads_session_inc(w->session, NET_FACTS, NET_HELD, 0,
+                                 all.loss - s->given.loss);
+        if (!err)
+            err = strads_session_inc(w->session, NET_FACTS, NET_HELD, 1,
+                                     all.correct - s->given.correct);
+        s->given = all;
+    }
+    return err ? err : strads_session_clock(w->session);
+}
+
 /* Processes a batch; rate 0 only computes its loss. `summed`: see exchange. */
 static strads_err process_batch(net_worker *w, uint64_t step, uint64_t batch,
                                 double rate, bool summed)
 {
     const net_arithmetic *f = w->arithmetic;
+    const bool held = batch >= train_batches(w);
     uint32_t all;
     const uint32_t n = take_rows(w, batch, &all);
     strads_err err = STRADS_OK;
@@ -702,18 +819,87 @@ static strads_err process_batch(net_worker *w, uint64_t step, uint64_t batch,
         return err;
     f->forward(&w->sizes, numbers_of(w, w->w, w->columns), n, w->z, w->scratch,
                w->p);
-    count_correct(w, n);
+    count_correct(w, n, held);
+    if (held)
+        return w->groups > 1 ? end_held(w, batch) : STRADS_OK;
     if (rate > 0 && net_uses_adam(&w->options)) {
-        apply_adam(w, n, all, step, rate);
+        apply_adam(w, n, all,
+                   step / epoch_batches(w) * train_batches(w) + batch, rate);
         return STRADS_OK;
     }
     return rate > 0 ? apply_gradient(w, n, -rate / all) : STRADS_OK;
 }
 
+/* ---- early stopping ------------------------------------------------------ */
+
+/* Restores the weights of the best epoch after `step` batches. Every partition calls it. */
+static strads_err restore_best(net_worker *w, uint64_t step)
+{
+    const uint64_t parameters = w->columns + net_upper(&w->sizes);
+    const bool is_it = w->stop.stale == 0 && step % epoch_batches(w) == 0;
+    if (w->stop.best_epoch == 0 || is_it)
+        return STRADS_OK;
+    if (w->best)
+        memcpy(w->w, w->best,
+               parameters * w->sizes.width * w->arithmetic->bytes);
+    name_touched(w, UINT32_MAX);
+    return w->groups > 1 ? give_parameters(w, 0) : STRADS_OK;
+}
+
+/* Copies the weights. R > 1: they are in the table, and the other groups wait
+ * at their next clock until this one has read them. */
+static strads_err keep_best(net_worker *w)
+{
+    const uint64_t parameters = w->columns + net_upper(&w->sizes);
+    strads_err err = STRADS_OK;
+    if (w->groups > 1) {
+        name_touched(w, UINT32_MAX);
+        err = fetch_parameters(w, 0);
+    }
+    if (!err)
+        memcpy(w->best, w->w,
+               parameters * w->sizes.width * w->arithmetic->bytes);
+    return err;
+}
+
+/* Takes the held-out loss of an epoch, from 1 on, that has ended. All partitions
+ * have the same numbers, so all of them stop after the same epoch. */
+static strads_err judge_epoch(net_worker *w, uint64_t epoch)
+{
+    net_stop *s = &w->stop;
+    double fact[NET_N_FACTS];
+    strads_err err = STRADS_OK;
+    if (w->options.holdout == 0)
+        return STRADS_OK;
+    if (w->groups > 1) {
+        err = strads_session_read_row(w->session, NET_FACTS, NET_HELD, 0, fact);
+        if (!err)
+            s->now = (held_out){fact[0], fact[1]};
+    } else {
+        s->now.loss /= (double)(w->all_rows - w->train_rows);
+    }
+    if (err)
+        return err;
+    if (s->best_epoch > 0 && !(s->now.loss < s->best.loss)) {
+        s->stale++;
+        return STRADS_OK;
+    }
+    s->best = s->now;
+    s->best_epoch = epoch;
+    s->stale = 0;
+    return w->best ? keep_best(w) : STRADS_OK;
+}
+
+static bool is_over(const net_worker *w)
+{
+    return w->options.patience > 0 && w->stop.stale >= w->options.patience;
+}
+
 /* ---- progress ------------------------------------------------------------ */
 
 static strads_err report_epoch(net_worker *w, uint64_t epoch, double loss,
-                               double correct, double rows)
+                               double correct, double rows,
+                               const held_out *held)
 {
     strads_report report = {.objective = loss / rows, .gap = NAN};
     for (size_t k = 0; k < STRADS_MEASURES; k++)
@@ -725,6 +911,11 @@ static strads_err report_epoch(net_worker *w, uint64_t epoch, double loss,
     report.nonzeros = w->sizes.rows * w->sizes.width;
     report.measure[MEASURE_EPOCH] = (double)epoch;
     report.measure[MEASURE_ACCURACY] = correct / rows;
+    if (w->options.holdout > 0) {
+        report.measure[MEASURE_HELD_LOSS] = held->loss;
+        report.measure[MEASURE_HELD_ACCURACY] =
+            held->correct / (double)(w->all_rows - w->train_rows);
+    }
     if (w->task->share->partition == 0 && rows > 0)
         strads_loop_report(w->task, &report);
     return STRADS_OK;
@@ -734,34 +925,51 @@ static void reset_totals(net_worker *w)
 {
     w->loss = w->correct = 0;
     w->seen = 0;
+    w->stop.now = (held_out){0};
 }
 
-static uint64_t batches_of(const net_worker *w)
+/* The rate of a batch of an epoch; both count from 0. */
+static double rate_of(const net_worker *w, uint64_t epoch, uint64_t batch)
 {
-    return (w->all_rows + w->batch_max - 1) / w->batch_max;
+    const strads_net_options *o = &w->options;
+    const double share =
+        ((double)epoch + (double)batch / (double)train_batches(w)) / o->epochs;
+    return o->rate *
+           (net_is_linear(o) ? 1 - share : 1 / (1 + o->decay * (double)epoch));
 }
 
 /* Processes the remaining batches of an epoch, up to the end of the run.
  * `summed` is for the first one, see exchange. */
-static strads_err pass_over(net_worker *w, uint64_t *step, double rate,
-                            bool summed)
+static strads_err pass_over(net_worker *w, uint64_t *step, bool summed)
 {
-    const uint64_t batches = batches_of(w);
+    const uint64_t batches = epoch_batches(w), epoch = *step / batches;
     strads_err err = STRADS_OK;
     if (*step % batches == 0 && !summed)
         reset_totals(w);
     for (uint64_t b = *step % batches;
          !err && b < batches && *step < w->ends_at; b++) {
-        err = process_batch(w, (*step)++, b, rate, summed);
+        err = process_batch(w, (*step)++, b, rate_of(w, epoch, b), summed);
         summed = false;
     }
+    return err;
+}
+
+/* Measures the final weights on the rows of training. */
+static strads_err measure_model(net_worker *w, uint64_t step)
+{
+    const uint64_t batches = train_batches(w);
+    strads_err err = STRADS_OK;
+    shuffle_rows(w, 0);
+    reset_totals(w);
+    for (uint64_t b = 0; !err && b < batches && step < w->ends_at; b++)
+        err = process_batch(w, step++, b, 0, false);
     return err;
 }
 
 /* Publishes the final model, and its loss over all groups. */
 static strads_err publish_result(net_worker *w, uint64_t epoch)
 {
-    double fact[NET_N_FACTS] = {w->loss / (double)w->all_rows, w->correct,
+    double fact[NET_N_FACTS] = {w->loss / (double)w->train_rows, w->correct,
                                 (double)w->seen};
     strads_err err = STRADS_OK;
     to_grain(1, fact);
@@ -777,8 +985,8 @@ static strads_err publish_result(net_worker *w, uint64_t epoch)
         return err;
     err = strads_session_read_row(w->session, NET_FACTS, NET_RESULT, 0, fact);
     return err ? err
-               : report_epoch(w, epoch, fact[0] * (double)w->all_rows, fact[1],
-                              fact[2]);
+               : report_epoch(w, epoch, fact[0] * (double)w->train_rows,
+                              fact[1], fact[2], &w->stop.best);
 }
 
 /* ---- checkpoints --------------------------------------------------------- */
@@ -791,6 +999,14 @@ static uint64_t own_weights(const net_worker *w)
     const uint64_t own = (w->columns + net_upper(&w->sizes)) *
                          (net_uses_adam(&w->options) ? 3 : 1);
     return (w->groups > 1 ? read : own) * w->sizes.width * w->arithmetic->bytes;
+}
+
+static uint64_t own_best(const net_worker *w)
+{
+    return w->best && w->stop.best_epoch > 0
+               ? (w->columns + net_upper(&w->sizes)) * w->sizes.width *
+                     w->arithmetic->bytes
+               : 0;
 }
 
 static uint64_t own_sums(const net_worker *w)
@@ -809,8 +1025,12 @@ static strads_err net_pack(const void *local, strads_bytes *out)
                               .correct = w->correct,
                               .seen = w->seen,
                               .weights = own_weights(w),
-                              .sums = own_sums(w)};
+                              .sums = own_sums(w),
+                              .best = own_best(w),
+                              .stop = w->stop};
     strads_err err = strads_bytes_append(out, &head, sizeof head);
+    if (!err && head.best)
+        err = strads_bytes_append(out, w->best, head.best);
     for (int turn = 0; !err && head.sums && turn < 2; turn++)
         err = strads_bytes_append(out, w->old[turn], head.sums);
     if (!err && w->groups == 1)
@@ -850,11 +1070,16 @@ static strads_err go_on(net_worker *w, uint64_t *step, bool *summed)
     packed_head head = {0};
     if (most >= sizeof head)
         memcpy(&head, from, sizeof head);
-    if (head.sums != sums || most < sizeof head + 2 * sums ||
-        head.weights != most - sizeof head - 2 * sums ||
+    w->stop = head.stop;
+    if (head.sums != sums || head.best != own_best(w) ||
+        most < sizeof head + 2 * sums + head.best ||
+        head.weights != most - sizeof head - 2 * sums - head.best ||
         (w->groups == 1 && head.weights != own_weights(w)))
         return of_other_data(w);
     from += sizeof head;
+    if (head.best)
+        memcpy(w->best, from, head.best);
+    from += head.best;
     for (int turn = 0; sums && turn < 2; turn++)
         memcpy(w->old[turn], from + (size_t)turn * sums, sums);
     from += 2 * sums;
@@ -883,22 +1108,32 @@ static strads_err run_worker(net_worker *w)
     if (!w->packed || w->start) /* the start values are still in the table */
         err = take_start(w);
     if (!err)
-        err = w->packed ? go_on(w, &step, &summed) : give_start(w);
-    uint64_t epoch = err ? 0 : step / batches_of(w);
+        err = w->packed ? go_on(w, &step, &summed)
+                        : give_parameters(w, STRADS_STALENESS_INFINITE);
+    uint64_t epoch = err ? 0 : step / epoch_batches(w);
+    if (!err && epoch > 0 && !summed && step % epoch_batches(w) == 0)
+        err = judge_epoch(w, epoch); /* the checkpoint was taken before */
     w->trains = true;
-    for (; !err && epoch < o->epochs && step < w->ends_at; epoch++) {
+    for (; !err && epoch < o->epochs && step < w->ends_at && !is_over(w);
+         epoch++) {
         shuffle_rows(w, epoch);
-        err = pass_over(w, &step, o->rate / (1 + o->decay * (double)epoch),
-                        summed);
+        err = pass_over(w, &step, summed);
         summed = false;
-        if (!err && w->seen > 0)
+        const bool whole = step == (epoch + 1) * epoch_batches(w);
+        if (!err && whole)
+            err = judge_epoch(w, epoch + 1);
+        if (!err && w->seen > 0 && (whole || o->holdout == 0))
             err = report_epoch(w, epoch + 1, w->loss, w->correct,
-                               (double)w->seen);
+                               (double)w->seen, &w->stop.now);
     }
     w->trains = false;
+    if (!err)
+        err = restore_best(w, step);
     if (!err && step < w->ends_at)
-        err = pass_over(w, &step, 0, false);
-    return err ? err : publish_result(w, epoch);
+        err = measure_model(w, step);
+    return err ? err
+               : publish_result(w, w->stop.best_epoch ? w->stop.best_epoch
+                                                      : epoch);
 }
 
 static strads_err net_run(strads_task *task, strads_session *session)
@@ -936,7 +1171,8 @@ static uint64_t net_estimate_memory(const strads_net_options *o,
         const uint64_t cols = share->cols.end - share->cols.begin;
         const uint64_t batch = o->batch && o->batch < rows ? o->batch : rows;
         const double full = (double)rows * (double)cols;
-        bytes += (net_uses_adam(o) ? 7 : 5) * (cols + net_upper(sizes)) * row +
+        bytes += ((net_uses_adam(o) ? 7U : 5U) + (o->holdout > 0 ? 1U : 0U)) *
+                     (cols + net_upper(sizes)) * row +
                  (sizes->layers + 4) * batch * row + 8 * shape->rows;
         if ((double)share->by_row.nnz >= DENSE_SHARE * full)
             bytes += sizeof(double) * cols * (rows + batch);
@@ -990,7 +1226,7 @@ static strads_err net_tables(const void *config, const strads_shape *shape,
                                                     .rows = slots + flags,
                                                     .cols = shape->width},
                                       [NET_FACTS] = {.name = "facts",
-                                                     .rows = 2,
+                                                     .rows = NET_FACT_ROWS,
                                                      .cols = NET_N_FACTS}};
     for (int k = NET_SUMS; !err && k <= NET_FACTS; k++)
         err = strads_store_create(store, &spec[k], &(uint32_t){0});

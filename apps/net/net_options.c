@@ -11,10 +11,12 @@
 #include "net_parts.h"
 
 #define UNITS_MAX 65536
+#define NET_HOLDOUT .1 /* with --patience */
 
 const strads_net_options net_defaults = {.hidden = "128",
                                          .activation = "relu",
                                          .optimizer = "sgd",
+                                         .schedule = "inverse",
                                          .epochs = 10,
                                          .batch = 128,
                                          .columns = 1};
@@ -43,6 +45,18 @@ const strads_option net_option_table[] = {
     STRADS_OPTION(F64, strads_net_options, decay, "decay", "D",
                   "epoch e, from 0 on, has rate / (1 + D e) (default: 0)",
                   .max = DBL_MAX),
+    STRADS_OPTION(STRING, strads_net_options, schedule, "schedule", "NAME",
+                  "inverse: by --decay; linear: the rate falls to 0 at the end "
+                  "(default: inverse)",
+                  .choices = "inverse|linear"),
+    STRADS_OPTION(F64, strads_net_options, holdout, "holdout", "H",
+                  "share of rows held out, to keep the weights that do best "
+                  "there (default: none, with --patience 0.1)",
+                  .min = FLT_MIN, .max = .9),
+    STRADS_OPTION(U32, strads_net_options, patience, "patience", "N",
+                  "end after N epochs without a smaller held-out loss "
+                  "(default: never)",
+                  .min = 1, .max = 1e6),
     STRADS_OPTION(U32, strads_net_options, columns, "columns", "C",
                   "ranges of columns, a divisor of the partitions (default: 1)",
                   .min = 1, .max = UINT16_MAX),
@@ -52,6 +66,11 @@ const strads_option net_option_table[] = {
 bool net_uses_adam(const strads_net_options *options)
 {
     return strcmp(options->optimizer, "adam") == 0;
+}
+
+bool net_is_linear(const strads_net_options *options)
+{
+    return strcmp(options->schedule, "linear") == 0;
 }
 
 strads_err net_options_take(const strads_net_options *given,
@@ -67,6 +86,10 @@ strads_err net_options_take(const strads_net_options *given,
         err = linear_check_number("weight-decay", out->weight_decay, DBL_MAX);
     if (!out->optimizer)
         out->optimizer = net_defaults.optimizer;
+    if (!out->schedule)
+        out->schedule = net_defaults.schedule;
+    if (out->holdout == 0 && out->patience > 0)
+        out->holdout = NET_HOLDOUT;
     if (!out->activation)
         out->activation = net_defaults.activation;
     if (out->epochs == 0)
@@ -85,6 +108,20 @@ strads_err net_options_take(const strads_net_options *given,
     if (!err && !net_uses_adam(out) && strcmp(out->optimizer, "sgd") != 0)
         err = strads_fail(STRADS_EINVAL, "--optimizer %s: expected sgd or adam",
                           out->optimizer);
+    if (!err && strcmp(out->schedule, "inverse") != 0 && !net_is_linear(out))
+        err = strads_fail(STRADS_EINVAL,
+                          "--schedule %s: expected inverse or linear",
+                          out->schedule);
+    if (!err && net_is_linear(out) && out->decay > 0)
+        err = strads_fail(STRADS_EINVAL,
+                          "--decay %g is of --schedule inverse, and the "
+                          "schedule is linear: leave one of them out",
+                          out->decay);
+    if (!err && !(out->holdout >= 0 && out->holdout < 1))
+        err = strads_fail(STRADS_EINVAL,
+                          "--holdout %g: expected a share of the rows from 0 "
+                          "to below 1",
+                          out->holdout);
     if (!err && out->weight_decay > 0 && !net_uses_adam(out))
         err = strads_fail(STRADS_EINVAL,
                           "--weight-decay %g is of Adam: add --optimizer adam",

@@ -39,6 +39,7 @@ extern const strads_option net_option_table[];
 extern const strads_net_options net_defaults;
 /* Of options with defaults filled in. */
 bool net_uses_adam(const strads_net_options *options);
+bool net_is_linear(const strads_net_options *options);
 /* Copies options and fills in defaults. STRADS_EINVAL. */
 strads_err net_options_take(const strads_net_options *given,
                             strads_net_options *out);

@@ -48,6 +48,14 @@ typedef struct strads_net_options {
                               of rows, because m and v stay in the partition
                               of their weights: columns = the partitions */
     double weight_decay;   /* of Adam, >= 0 */
+    const char *schedule;  /* "inverse": rate / (1 + decay e) in epoch e;
+                              "linear": batch t of all T uses rate (1 - t / T);
+                              NULL: inverse */
+    double holdout;    /* share of the rows that training leaves out, below 1.
+                          The model has the weights of the epoch with the least
+                          mean loss on them; 0: none, with patience 0.1 */
+    uint32_t patience; /* the run ends after so many epochs in a row without a
+                          smaller held-out loss; 0: it runs all epochs */
 } strads_net_options;
 
 /* The program: name "net", split by a grid, compressed rows. Table 0 holds the
