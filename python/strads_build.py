@@ -23,6 +23,7 @@ typedef struct strads_names strads_names;
 strads_err strads_names_new(strads_names **);
 void strads_names_free(strads_names *);
 strads_err strads_names_add(strads_names *, const char *, size_t, uint32_t *);
+double strads_random_unit(uint64_t, uint64_t, uint64_t, uint64_t);
 uint32_t strads_names_count(const strads_names *);
 const char *strads_names_at(const strads_names *, uint32_t);
 
@@ -54,6 +55,8 @@ typedef struct strads_data_options {
     strads_layout layout;
     const strads_names *stop_words;
     const char *stop_language;
+    uint32_t min_df;
+    double max_df;
     bool trim_words;
     const strads_names *phrases;
     ...;
@@ -77,6 +80,8 @@ strads_err strads_data_from_arrays(const strads_arrays *,
                                    const strads_data_options *, strads_data **);
 strads_err strads_data_read(const char *, const strads_data_options *,
                             strads_data **);
+strads_err strads_data_find_phrases(const char *, const strads_data_options *,
+                                    uint32_t, strads_names **);
 void strads_data_free(strads_data *);
 strads_err strads_data_time(strads_data *, strads_data *);
 uint32_t strads_data_partitions(const strads_data *);

@@ -374,9 +374,11 @@ class LatentDirichletAllocation(_Estimator):
     n_tokens_: int
     vocabulary_: list[str] | None
     topic_names_: list[str | None] | None
+    phrases_: list[str] | None
+    trials_: list[dict[str, Any]] | None
     @property
     def topics_(self) -> Any: ...
-    def __init__(self, n_components: int = 10, *,
+    def __init__(self, n_components: int | str = 10, *,
                  doc_topic_prior: float | None = None,
                  topic_word_prior: float | None = None,
                  max_iter: int | None = None, fit_prior: str | None = None,
@@ -384,7 +386,8 @@ class LatentDirichletAllocation(_Estimator):
                  seed_words: Mapping[str, Any] | Sequence[Any] | None = None,
                  seed_weight: float = 0.1,
                  stop_words: str | Iterable[str] | None = "auto",
-                 partitions: int | None = None,
+                 phrases: int | None = None, min_df: int | None = None,
+                 max_df: float | None = None, partitions: int | None = None,
                  transform_sweeps: int = 20, scratch: str | None = None,
                  random_state: _Seed = None,
                  n_jobs: int | None = None, verbose: int = 0,

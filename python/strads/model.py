@@ -249,6 +249,7 @@ def _read_topics(path):
     topics._take(model)
     topics.n_features_in_ = int(model.words)
     topics.vocabulary_ = packs._words_of(model.names)
+    topics.phrases_ = packs._words_of(model.phrases)
     return topics
 
 

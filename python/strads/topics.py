@@ -19,19 +19,33 @@ from .model import read_model
 MOST_TOKENS = 2**24
 
 
-def _are_texts(X):
-    """Whether X is a sequence of texts: a list, a series, an array."""
+# The search of n_components="auto" (docs/lda.md, as `--topics auto`).
+TRIAL_ENTRIES = 1e6
+HELD_SHARE = 0.1
+LEAST_GAIN = 0.01
+TRIAL_SWEEPS = 60
+LEAST_TOPICS, MOST_TOPICS, TRIALS = 10, 20480, 32
+DRAW_SAMPLE = 0x746F7073
+
+
+def _texts_of(X):
+    """X as a sequence of texts, if it is one: a list, a series, an array, a
+    data frame of one column; otherwise None."""
     if isinstance(X, (str, bytes)):
         raise ValueError("X is one text; expected a list of texts or a matrix")
+    if hasattr(X, "columns") and len(X.columns) == 1:
+        X = X[X.columns[0]]
     if sparse.issparse(X) or getattr(X, "ndim", 1) != 1 or not hasattr(
             X, "__len__") or len(X) == 0:
-        return False
-    return all(isinstance(text, str) for text in X)
+        return None
+    return X if all(isinstance(text, str) for text in X) else None
 
 
-def _read_texts(texts, stop_words, words=None):
-    """Counts of words [documents, words] in CSR and the words, as the command
-    reads text. With `words`, of these alone."""
+def _read_texts(texts, stop_words=None, words=None, phrases=None, joined=None,
+                min_df=None, max_df=None):
+    """Counts of words [documents, words] in CSR, the words and the phrases, as
+    the command reads text. With `words`, of these alone, and `joined` has the
+    phrases; otherwise words that follow each other `phrases` times are joined."""
     options = ffi.new("strads_data_options *", {
         "size": ffi.sizeof("strads_data_options"), "partitions": 1,
         "kind": lib.STRADS_KIND_TEXT, "layout": lib.STRADS_LAYOUT_ROWS,
@@ -40,17 +54,28 @@ def _read_texts(texts, stop_words, words=None):
     if words is not None:
         kept.append(packs._names_of(words))
         options.col_names = kept[0]
+        if joined:
+            kept.append(packs._names_of(joined))
+            options.phrases = kept[1]
     elif isinstance(stop_words, str):
         kept.append(ffi.new("char[]", stop_words.encode()))
         options.stop_language = kept[0]
     elif stop_words is not None:
         kept.append(packs._names_of(dict.fromkeys(stop_words)))
         options.stop_words = kept[0]
+    options.min_df, options.max_df = min_df or 0, max_df or 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "texts")
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             for text in texts:
                 file.write(" ".join(text.split()) + "\n")
+        if words is None and phrases is not None:
+            names = ffi.new("strads_names **")
+            engine.call(lib.strads_data_find_phrases, path.encode(), options,
+                        phrases, names)
+            kept.append(ffi.gc(names[0], lib.strads_names_free))
+            options.phrases = kept[-1]
+            joined = packs._words_of(options.phrases)
         out = ffi.new("strads_data **")
         engine.call(lib.strads_data_read, path.encode(), options, out)
     data = ffi.gc(out[0], lib.strads_data_free)
@@ -62,7 +87,7 @@ def _read_texts(texts, stop_words, words=None):
                           dtype=np.uint32).astype(np.int32)
     value = np.frombuffer(ffi.buffer(rows.f64, 8 * rows.nnz)).copy()
     return sparse.csr_matrix((value, index, start),
-                             shape=(len(texts), len(found))), found
+                             shape=(len(texts), len(found))), found, joined
 
 
 def _seed_lines(seeds):
@@ -92,6 +117,15 @@ def _check_seeds(name, value):
                           "more, and its name is a str without a colon")
 
 
+def _topics_rule(name, value):
+    """The rule for n_components."""
+    if not (isinstance(value, str) and value == "auto"):
+        try:
+            params.number(least=1, most=65535, whole=True)(name, value)
+        except params.ParameterError:
+            params.refuse(name, value, 'a whole number from 1 to 65535, or "auto"')
+
+
 class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, BaseEstimator):
     """Latent Dirichlet allocation.
 
@@ -100,11 +134,13 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     for bit, on any number of threads with the same `partitions`.
 
     X is a matrix of counts [documents, words], dense, sparse or a data frame,
-    or a sequence of texts, which are read as `strads lda train` does.
+    or texts, a sequence or a data frame of one column, which are read as `strads
+    lda train` does.
 
     Parameters
     ----------
-    n_components : int, topics
+    n_components : int, topics; or "auto": as many as describe held-out documents
+        well, among 10, 20, 40, ... (`--topics auto` of the command)
     doc_topic_prior, topic_word_prior : float or None (learned), alpha and beta
     max_iter : int or None (until the likelihood is flat), sweeps
     fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts;
@@ -116,6 +152,11 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     seed_weight : float, the prior of a topic's seeds, in tokens of an average
         topic (docs/lda.md)
     stop_words : of texts: "auto", a language such as "en", a list, or None
+    phrases : of texts: None, or an int: words that follow each other so many
+        times become one, such as new_york; `transform` joins them, too
+    min_df, max_df : of texts: words in fewer documents than the int min_df, and
+        in more than the share max_df of them, are left out; None: as the
+        command's --min-df and --max-df
     partitions : int or None (one a thread); the draws depend on it
     transform_sweeps : int, sweeps over a new document, of which the first half
         is not counted
@@ -128,6 +169,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     components_ : [topics, words] tokens of each word in each topic, the mean of
         `n_samples_` sweeps, plus beta
     vocabulary_ : the words, if X has names of them; otherwise None
+    phrases_ : pairs of words that are one word, or None
+    trials_ : after n_components="auto" the fits, a list of dicts with topics,
+        perplexity (of held-out halves of documents); otherwise None
     topics_ : the ten first words of each topic [topics, 10], a data frame if
         pandas is there
     topic_names_ : [topics] the names of seed_words, None for other topics; or
@@ -139,7 +183,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
 
     _table = plots.of_topics
     _rules = {
-        "n_components": params.number(least=1, most=65535, whole=True),
+        "n_components": _topics_rule,
         "doc_topic_prior": params.number(above=0, none=True),
         "topic_word_prior": params.number(above=0, none=True),
         "max_iter": params.number(least=1, below=2**32, whole=True, none=True),
@@ -149,6 +193,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         "seed_weight": params.number(above=0, most=1000),
         "stop_words": params.words("auto", "de", "en", "es", "fr", "it", "nl",
                                    "pt", "ru"),
+        "phrases": params.number(least=1, below=2**32, whole=True, none=True),
+        "min_df": params.number(least=1, below=2**32, whole=True, none=True),
+        "max_df": params.number(above=0, most=1, none=True),
         "partitions": params.number(least=1, below=2**32, whole=True,
                                     none=True),
         "transform_sweeps": params.number(least=1, below=2**32, whole=True),
@@ -157,7 +204,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     def __init__(self, n_components=10, *, doc_topic_prior=None,
                  topic_word_prior=None, max_iter=None, fit_prior=None,
                  samples=10, seed_words=None, seed_weight=0.1, stop_words="auto",
-                 partitions=None, transform_sweeps=20, scratch=None,
+                 phrases=None, min_df=None, max_df=None, partitions=None, transform_sweeps=20, scratch=None,
                  random_state=None, n_jobs=None, verbose=0, callbacks=None):
         self.n_components = n_components
         self.doc_topic_prior = doc_topic_prior
@@ -168,6 +215,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.seed_words = seed_words
         self.seed_weight = seed_weight
         self.stop_words = stop_words
+        self.phrases = phrases
+        self.min_df = min_df
+        self.max_df = max_df
         self.partitions = partitions
         self.transform_sweeps = transform_sweeps
         self.scratch = scratch
@@ -179,9 +229,12 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     def _counts(self, X, reset):
         """X as counts of words: CSR of f64 integers, without stored zeros."""
         params.check(self.get_params(deep=False), self._rules)
-        if _are_texts(X):
-            X = self._count_texts(X, reset)
+        texts = _texts_of(X)
+        if texts is not None:
+            X = self._count_texts(texts, reset)
         elif reset:
+            self._refuse_rules_of_texts()
+            self.phrases_ = None
             self.vocabulary_ = [str(c) for c in X.columns] \
                 if hasattr(X, "columns") else None
         X = states.validate_data(
@@ -202,17 +255,65 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
                              f"at most {MOST_TOKENS}: cut it into several")
         return X
 
+    def _refuse_rules_of_texts(self):
+        for name in "phrases", "min_df", "max_df":
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} is of texts, and X is a matrix of "
+                                 "counts: leave it out, or give texts")
+
     def _count_texts(self, texts, reset):
         if reset and engine.team():
             raise ValueError("X is texts; pieces of a matrix share their words: "
                              "count them first")
         if not reset and getattr(self, "vocabulary_", None) is None:
             raise ValueError("X is texts, and the model has no names of words")
-        counts, words = _read_texts(texts, self.stop_words,
-                                    None if reset else self.vocabulary_)
-        if reset:
-            self.vocabulary_ = words
+        if not reset:
+            return _read_texts(texts, words=self.vocabulary_,
+                               joined=getattr(self, "phrases_", None))[0]
+        counts, self.vocabulary_, self.phrases_ = _read_texts(
+            texts, self.stop_words, phrases=self.phrases, min_df=self.min_df,
+            max_df=self.max_df)
         return counts
+
+    def _choose_topics(self, X, seed):
+        """The number of topics of n_components="auto", as the command chooses
+        it: fits of 10, 20, 40, ... topics to a sample without a tenth of the
+        documents, until two do not describe these better than the best."""
+        if engine.team():
+            raise ValueError('n_components="auto" is for one process')
+        if self.seed_words is not None:
+            raise ValueError('n_components="auto" is without seed_words: give a '
+                             "number")
+        share = min(1.0, TRIAL_ENTRIES / max(1, X.nnz))
+        draw = [[lib.strads_random_unit(seed, DRAW_SAMPLE + k, d, 0)
+                 for d in range(X.shape[0])] for k in range(2)]
+        takes_part = np.array(draw[0]) < share
+        held = takes_part & (np.array(draw[1]) < HELD_SHARE)
+        if X[held].nnz == 0:
+            raise ValueError('n_components="auto": X has too few documents to '
+                             "choose by, give a number")
+        # Documents keep their numbers, on which the draws depend.
+        train = sparse.diags((takes_part & ~held).astype(float)).tocsr() @ X
+        train.eliminate_zeros()
+        sweeps = TRIAL_SWEEPS if (self.max_iter or np.inf) > 4 * TRIAL_SWEEPS \
+            else (self.max_iter + 3) // 4
+        self.trials_, best, worse, topics = [], None, 0, LEAST_TOPICS
+        while worse < 2 and topics <= MOST_TOPICS and len(self.trials_) < TRIALS:
+            trial = LatentDirichletAllocation(**dict(
+                self.get_params(deep=False), n_components=topics, partitions=1,
+                max_iter=sweeps, n_jobs=1, random_state=seed, phrases=None,
+                min_df=None, max_df=None, scratch=None, callbacks=None))
+            trial.fit(train)
+            likelihood, tokens = trial._completion(X[held], {
+                "sweeps": 20, "burn_in": 5, "seed": seed})
+            score = likelihood / tokens
+            self.trials_.append({"topics": topics,
+                                 "perplexity": float(np.exp(-score))})
+            better = best is None or score > best[0] + LEAST_GAIN
+            best = (score, topics) if better else best
+            worse = 0 if better else worse + 1
+            topics *= 2
+        return best[1]
 
     def _write_seeds(self, words, file):
         """Writes a line for each topic, words as numbers of columns; warns of
@@ -240,10 +341,14 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         X = self._counts(X, True)
         if self.n_components == 1:
             return self._fit_one(X)
+        seed = engine.seed_of(self.random_state)
+        self.trials_ = None
+        topics = self._choose_topics(X, seed) if self.n_components == "auto" \
+            else self.n_components
         program = engine.program_named("lda")
         config = ffi.new("strads_lda_options *")
         ffi.memmove(config, program.defaults, ffi.sizeof("strads_lda_options"))
-        config.topics = self.n_components
+        config.topics = topics
         config.alpha = self.doc_topic_prior or 0
         config.beta = self.topic_word_prior or 0
         config.sweeps = self.max_iter or 0
@@ -266,7 +371,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
                 program, config, X, None, name=type(self).__name__,
                 workers=engine.n_threads(self.n_jobs),
                 partitions=self.partitions or 0,
-                seed=engine.seed_of(self.random_state),
+                seed=seed,
                 callbacks=self.callbacks, verbose=self.verbose)
         out = ffi.new("strads_lda_model **")
         try:
@@ -347,6 +452,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             states.refuse(self, "n_samples_", "1 or more")
         states.real(self, "log_likelihood_", (), nan=True)
         states.real(self, "components_", (topics, words), above=0)
+        self.__dict__.setdefault("phrases_", None)
         names = self.__dict__.setdefault("topic_names_", None)
         if names is not None and (len(names) != topics or not all(
                 name is None or isinstance(name, str) for name in names)):
@@ -360,6 +466,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         np.add.at(total, self.topic_, self.count_)
         words = getattr(self, "vocabulary_", None)
         names = None if words is None else packs._names_of(words)
+        phrases = packs._names_of(self.phrases_) if self.phrases_ else None
         texts = None if self.topic_names_ is None else [
             ffi.NULL if name is None else ffi.new("char[]", name.encode())
             for name in self.topic_names_]
@@ -374,8 +481,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             "topic": engine.pointer(self.topic_, "uint32_t *"),
             "count": engine.pointer(self.count_, "uint32_t *"),
             "names": ffi.NULL if names is None else names,
-            "topic_name": titles,
-            "samples": self.n_samples_}), (total, names, texts, titles)
+            "phrases": ffi.NULL if phrases is None else phrases,
+            "topic_name": titles, "samples": self.n_samples_}), (
+                total, names, texts, titles, phrases)
 
     def _draws(self):
         return ffi.new("strads_lda_draws *", {
@@ -423,15 +531,15 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         likelihood, tokens = self._completion(X)
         return np.exp(-likelihood / tokens)
 
-    def _completion(self, X):
+    def _completion(self, X, draws=None):
         check_is_fitted(self, "components_")
         X = self._counts(X, False)
         model, kept = self._model()
+        draws = ffi.new("strads_lda_draws *", draws) if draws else self._draws()
         score = ffi.new("strads_lda_score *")
         likelihood, tokens = 0.0, 0
         for words in self._documents(X):
-            engine.call(lib.strads_lda_complete, model, self._draws(), words,
-                        score)
+            engine.call(lib.strads_lda_complete, model, draws, words, score)
             likelihood += score.log_likelihood
             tokens += score.tokens
         del kept

@@ -1,5 +1,6 @@
 """Estimators against independent answers, interrupts, files, tools."""
 import copy
+import json
 import os
 import pickle
 import signal
@@ -497,6 +498,83 @@ def test_topics_of_texts_have_words(tmp_path):
     with pytest.raises(ValueError, match="no names of words"):
         strads.LatentDirichletAllocation(2, max_iter=5).fit(
             np.eye(3)).transform(["coal"])
+
+
+def test_the_number_of_topics_is_that_of_the_command(tmp_path):
+    draws = np.random.default_rng(3)
+    for seed, planted in (0, 4), (7, 12):
+        themes = np.zeros((planted, 8 * planted))
+        for k in range(planted):
+            themes[k, 8 * k:8 * k + 8] = 1 / 8
+        shares = draws.dirichlet([0.1] * planted, size=150)
+        X = np.stack([draws.multinomial(40, p) for p in shares @ themes])
+        lines = [f"{d + 1} {w + 1} {n}" for d, row in enumerate(X)
+                 for w, n in enumerate(row) if n]
+        path = tmp_path / "docword.txt"
+        path.write_text("\n".join([str(X.shape[0]), str(X.shape[1]),
+                                   str(len(lines))] + lines) + "\n")
+        subprocess.run([BIN, "lda", "train", str(path), "--topics", "auto",
+                        "--sweeps", "60", "--seed", str(seed), "--log",
+                        str(tmp_path / "log"), "--workers", "1"], check=True,
+                       capture_output=True)
+        said = [json.loads(line) for line in open(tmp_path / "log")]
+        said = [line for line in said if line.get("event") == "trial"]
+        model = strads.LatentDirichletAllocation(
+            "auto", max_iter=60, random_state=seed, n_jobs=1).fit(X)
+        assert [t["topics"] for t in model.trials_] == [
+            t["topics"] for t in said] and len(said) >= 3
+        assert np.allclose([t["perplexity"] for t in model.trials_],
+                           [t["perplexity"] for t in said], rtol=1e-6)
+        chosen, = [t["topics"] for t in said if t["chosen"]]
+        assert len(model.alpha_) == chosen
+    fixed = strads.LatentDirichletAllocation(2, max_iter=5).fit(X)
+    assert fixed.trials_ is None
+    for bad in "all", 0, 2.5, True:
+        with pytest.raises(ValueError, match='65535, or "auto"'):
+            strads.LatentDirichletAllocation(bad).fit(X)
+    with pytest.raises(ValueError, match="too few documents"):
+        strads.LatentDirichletAllocation("auto").fit(X[:1])
+    with pytest.raises(ValueError, match="without seed_words"):
+        strads.LatentDirichletAllocation("auto", seed_words=[[0]]).fit(X)
+
+
+def test_phrases_and_limits_of_words_are_those_of_the_command(tmp_path):
+    draws = np.random.default_rng(5)
+    themes = (["coal", "iron", "new york", "ore"], ["ship", "sail", "sea", "port"])
+    texts = [" ".join(draws.choice(themes[i % 2], 12)) for i in range(300)]
+    texts[0] += " zebra"
+    wanted = {"phrases": 20, "min_df": 2, "max_df": 0.9, "stop_words": None}
+    model = strads.LatentDirichletAllocation(
+        2, max_iter=20, random_state=1, n_jobs=1, partitions=1, **wanted)
+    model.fit(texts)
+    assert model.phrases_ == ["new_york"]
+    assert set(model.vocabulary_) == {"coal", "iron", "new_york", "ore", "ship",
+                                      "sail", "sea", "port"}
+    (tmp_path / "texts").write_text("\n".join(texts) + "\n")
+    subprocess.run([BIN, "lda", "train", str(tmp_path / "texts"), "--kind",
+                    "text", "--topics", "2", "--sweeps", "20", "--phrases", "20",
+                    "--min-df", "2", "--max-df", "0.9", "--stop-words", "none",
+                    "--seed", "1",
+                    "--workers", "1", "--partitions", "1", "--model",
+                    str(tmp_path / "m.json")], check=True, capture_output=True)
+    command = strads.read_model(tmp_path / "m.json")
+    assert command.vocabulary_ == model.vocabulary_
+    assert np.array_equal(command.components_, model.components_)
+    model.save(tmp_path / "t.json")
+    read = strads.read_model(tmp_path / "t.json")
+    assert read.phrases_ == ["new_york"]
+    asked = ["new york ore ore new york"] * 3
+    assert np.array_equal(read.transform(asked), model.transform(asked))
+    assert model.transform(asked)[0].max() > 0.8
+    old = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(old.transform(asked), model.transform(asked))
+    pandas = pytest.importorskip("pandas")
+    framed = clone(model).fit(pandas.DataFrame({"text": texts}))
+    assert np.array_equal(framed.components_, model.components_)
+    with pytest.raises(ValueError, match="min_df is of texts"):
+        strads.LatentDirichletAllocation(2, min_df=2).fit(np.eye(3))
+    with pytest.raises(ValueError, match="phrases is True"):
+        strads.LatentDirichletAllocation(2, phrases=True).fit(texts)
 
 
 def test_topics_go_through_a_file(tmp_path):
