@@ -184,9 +184,10 @@ near "$(member fixed.json beta)" 0.03 1e-12 "a fixed beta"
 
 # docs/lda.md shows the topics that its commands print.
 shown() { grep -E '^ +[0-9]+ +[0-9]+[.][0-9] % [a-z]+ ' "$1" | sed 's/^ *//'; }
-gives 0 lda train "$corpus" --topics 12 --partitions 2 --model topics.json --quiet
-gives 0 lda topics topics.json --vocab "$vocab" --words 8 --relevance 0.5
-shown out >printed
+gives 0 lda train "$corpus" --vocab "$vocab" --topics auto --partitions 2 \
+    --model topics.json --quiet
+gives 0 lda topics topics.json
+shown out | head -n 7 >printed
 shown "$STRADS_SOURCE/docs/lda.md" | cmp -s - printed ||
     fail "docs/lda.md shows other topics than $(cat out)"
 

@@ -34,6 +34,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <strads/policy.h>
 
@@ -196,9 +197,27 @@ static void to_grain(uint64_t n, double *v)
 
 /* ---- memory -------------------------------------------------------------- */
 
+/* Rows of a batch lie anywhere in large arrays, so these have large pages where
+ * the system has them. */
+static void *zeroed(uint64_t n, uint64_t size)
+{
+    enum { PAGE = 2 << 20 };
+    if (n < PAGE / size)
+        return calloc(n, size);
+    if (n > (SIZE_MAX - PAGE) / size)
+        return NULL;
+    const size_t bytes = (size_t)((n * size + PAGE - 1) / PAGE * PAGE);
+    void *x = aligned_alloc(PAGE, bytes);
+#ifdef MADV_HUGEPAGE
+    if (x)
+        (void)madvise(x, bytes, MADV_HUGEPAGE);
+#endif
+    return x ? memset(x, 0, bytes) : NULL;
+}
+
 static strads_err reserve_array(uint64_t n, uint64_t size, void *out)
 {
-    void *scratch = calloc(n, size);
+    void *scratch = zeroed(n, size);
     memcpy(out, &scratch, sizeof scratch);
     return scratch ? STRADS_OK
                    : strads_fail(STRADS_ENOMEM,
