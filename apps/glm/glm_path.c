@@ -351,7 +351,8 @@ static void end_early(const glm_state *state)
     const double explained = 1 - last->deviance / null;
     const double least = path->least_gain * explained;
     if ((path->most_explained > 0 && explained > path->most_explained) ||
-        (gain != 0 && gain / (path->n - 1 - first) < least))
+        (path->least_gain > 0 && gain != 0 &&
+         gain / (path->n - 1 - first) < least))
         path->points = path->n;
 }
 
