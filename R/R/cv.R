@@ -2,31 +2,34 @@
 
 measures <- c(mse = "Mean-Squared Error", deviance = "Deviance",
               class = "Misclassification Error", auc = "AUC",
-              mae = "Mean Absolute Error")
+              mae = "Mean Absolute Error", C = "C-index")
 
 # The measure of a family, by its name or "default".
 check_measure <- function(type, family) {
-    fits <- switch(family, binomial = names(measures),
+    fits <- switch(family, binomial = setdiff(names(measures), "C"),
                    multinomial = c("mse", "deviance", "class", "mae"),
+                   cox = c("deviance", "C"),
                    c("mse", "deviance", "mae"))
+    squared <- family %in% c("gaussian", "mgaussian")
     type <- if (identical(type, "default")) {
-        if (family == "gaussian") "mse" else "deviance"
+        if (squared) "mse" else "deviance"
     } else if (is.character(type) && length(type) == 1) type else NA
     if (!(type %in% fits))
         refuse("type.measure", type,
                paste0("\"default\", ", paste0("\"", fits, "\"",
                                               collapse = ", "),
                       " for family \"", family, "\""))
-    if (family == "gaussian" && type == "deviance") "mse" else type
+    if (squared && type == "deviance") "mse" else type
 }
 
 measure_name <- function(type, family)
     if (type != "deviance") measures[[type]] else
         paste(c(binomial = "Binomial", poisson = "Poisson",
                 multinomial = "Multinomial", gamma = "Gamma",
-                tweedie = "Tweedie")[[family]], "Deviance")
+                tweedie = "Tweedie", quantile = "Quantile",
+                cox = "Partial Likelihood")[[family]], "Deviance")
 
-# Folds from 1 on, those of each class apart.
+# Folds from 1 on, those of each class apart, if `classes`.
 draw_folds <- function(y, classes, nfolds, seed) {
     had <- if (exists(".Random.seed", globalenv()))
         get(".Random.seed", globalenv())
@@ -34,10 +37,10 @@ draw_folds <- function(y, classes, nfolds, seed) {
             else rm(".Random.seed", envir = globalenv()))
     set.seed(seed %% .Machine$integer.max, "Mersenne-Twister", "Inversion",
              "Rejection")
-    folds <- integer(length(y))
-    order <- if (is.null(classes)) sample(length(y))
-             else order(y, sample(length(y)))
-    folds[order] <- rep(seq_len(nfolds), length.out = length(y))
+    n <- NROW(y)
+    folds <- integer(n)
+    order <- if (classes) order(y, sample(n)) else sample(n)
+    folds[order] <- rep(seq_len(nfolds), length.out = n)
     folds
 }
 
@@ -55,10 +58,11 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                       nfolds = 10, alpha = 1, nlambda = 100,
                       lambda.min.ratio = NULL, lambda = NULL,
                       type.measure = "default", foldid = NULL, keep = FALSE,
-                      threads = 1, seed = 0, data = NULL, ...) {
+                      threads = 1, seed = 0, data = NULL, strata = NULL, ...) {
     call <- match.call()
     more <- list(...)
-    input <- read_input(x, y, data, weights, offset, call, parent.frame())
+    input <- read_input(x, y, data, weights, offset, strata, call,
+                        parent.frame())
     if (!input$intercept)
         more$intercept <- FALSE
     family <- family_name(family)
@@ -70,7 +74,8 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     yes_or_no("keep", keep)
     given <- c(list(family = family, alpha = alpha, threads = threads), more)
     fit <- do.call(strads, c(list(input$x, input$y, weights = input$weights,
-                                  offset = input$offset, nlambda = nlambda,
+                                  offset = input$offset,
+                                  strata = input$strata, nlambda = nlambda,
                                   lambda.min.ratio = lambda.min.ratio,
                                   lambda = lambda), given), quote = TRUE)
     fit$call <- call
@@ -78,21 +83,25 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     fit$call <- fit$call[!(names(call) %in% c("nfolds", "type.measure",
                                               "foldid", "keep", "seed"))]
     fit$frame <- input$frame
-    d <- design(input$x, input$y, family, input$weights, input$offset)
+    d <- design(input$x, input$y, family, input$weights, input$offset,
+                input$strata)
     n <- nrow(d$x)
     if (!is.null(foldid)) {
-        foldid <- check_folds(foldid, length(input$y))
+        foldid <- check_folds(foldid, NROW(input$x))
         if (!is.null(d$kept))
             foldid <- match(foldid[d$kept], sort(unique(foldid[d$kept])))
     } else {
         if (nfolds > n)
             refuse("nfolds", nfolds, paste("at most", n, "rows with a weight"))
-        foldid <- draw_folds(d$y, d$classes, nfolds, seed)
+        foldid <- if (family == "cox") # each has its share of the events
+            draw_folds(has_event(d$y), TRUE, nfolds, seed)
+            else draw_folds(d$y, !is.null(d$classes), nfolds, seed)
     }
     # the library has one scale for all folds, glmnet one for each
     arguments <- utils::modifyList(formals_of_fit(), given)
-    scaled <- family == "multinomial" || family == "gaussian" && alpha < 1 ||
-        arguments$standardize && !arguments$intercept
+    scaled <- family %in% c("multinomial", "mgaussian") ||
+        family == "gaussian" && alpha < 1 ||
+        family != "cox" && arguments$standardize && !arguments$intercept
     loss <- type == "deviance" || type == "mse" && family == "gaussian"
     cv <- if (loss && !keep && !scaled)
         fold_losses(fit, d, arguments, foldid)
@@ -103,11 +112,9 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
 # Losses of the folds by the library, which fits several at once.
 fold_losses <- function(fit, d, arguments, foldid) {
     settings <- list(
-        loss = switch(fit$family, gaussian = "squared", binomial = "logistic",
-                      fit$family),
-        parameter = fit$power, alpha = as.double(arguments$alpha),
+        loss = fit$loss, parameter = fit$parameter, alpha = as.double(arguments$alpha),
         lambda = fit$lambda, standardize = arguments$standardize,
-        intercept = arguments$intercept,
+        intercept = arguments$intercept || fit$family == "cox",
         lower = bound("lower.limits", arguments$lower.limits, ncol(d$x)),
         upper = bound("upper.limits", arguments$upper.limits, ncol(d$x)),
         thresh = arguments$thresh, threads = arguments$threads)
@@ -134,8 +141,9 @@ formals_of_fit <- function()
 # Other measures: a path for each fold, and its predictions.
 fold_measures <- function(fit, d, given, foldid, type, keep) {
     w <- if (is.null(d$weights)) rep(1, nrow(d$x)) else d$weights
-    y <- if (is.null(d$classes)) d$y
-         else factor(d$classes[d$y + 1], d$classes)
+    y <- if (!is.null(d$classes)) factor(d$classes[d$y + 1], d$classes)
+         else if (fit$family == "cox") time_matrix(d$y)
+         else d$y
     kept <- NULL
     folds <- lapply(seq_len(max(foldid)), function(f) {
         out <- foldid == f
@@ -143,19 +151,28 @@ fold_measures <- function(fit, d, given, foldid, type, keep) {
             length(unique(y[!out])) < length(d$classes))
             stop("without the rows of fold ", f, " a class has no rows; use ",
                  "fewer folds", call. = FALSE)
-        one <- do.call(strads, c(list(d$x[!out, , drop = FALSE], y[!out],
+        one <- do.call(strads, c(list(d$x[!out, , drop = FALSE],
+                                      rows_of(y, !out),
                                       weights = d$weights[!out],
                                       offset = d$offset[!out],
+                                      strata = d$stratum[!out],
                                       lambda = fit$lambda), given),
                        quote = TRUE)
+        if (fit$family == "cox") {
+            z <- predict(one, d$x, newoffset = d$offset)
+            return(list(out = out, mean = z[out, , drop = FALSE],
+                        error = time_errors(fit, d, w, out, z, type)))
+        }
         mean <- predict(one, d$x[out, , drop = FALSE], type = "response",
                         newoffset = d$offset[out])
         list(out = out, mean = mean,
-             error = row_errors(fit, y[out], mean, type, w[out]))
+             error = row_errors(fit, rows_of(y, out), mean, type, w[out]))
     })
-    size <- vapply(folds, function(f) sum(w[f$out]), 0)
+    counts <- if (fit$family == "cox" && type == "deviance")
+        w * has_event(d$y) else w
+    size <- vapply(folds, function(f) sum(counts[f$out]), 0)
     error <- do.call(rbind, lapply(folds, function(f)
-        if (type == "auc") f$error
+        if (type == "auc" || fit$family == "cox") f$error
         else colSums(f$error * w[f$out]) / sum(w[f$out])))
     cvm <- colSums(error * size) / sum(size)
     cvsd <- sqrt(colSums(sweep(error, 2, cvm)^2 * size) / sum(size) /
@@ -171,10 +188,33 @@ fold_measures <- function(fit, d, given, foldid, type, keep) {
     list(cvm = unname(cvm), cvsd = unname(cvsd), kept = kept)
 }
 
+# The error of a fold at the margins z of all rows: the concordance of its rows,
+# or twice the loss of all rows minus that of the others, for each event's
+# weight.
+time_errors <- function(fit, d, w, out, z, type) {
+    if (type == "C")
+        return(concordance_of(d$y[out], z[out, , drop = FALSE], w[out],
+                              d$stratum[out]))
+    loss <- function(rows) {
+        part <- list(start = 0L, index = integer(0), value = double(0),
+                     dim = c(sum(rows), 1L), y = d$y[rows], weights = w[rows],
+                     stratum = d$stratum[rows])
+        apply(z[rows, , drop = FALSE], 2, function(margins)
+            .Call(C_loss, part, list(loss = fit$loss), margins))
+    }
+    events <- sum(w[out] * has_event(d$y[out]))
+    if (events > 0) 2 * (loss(rep(TRUE, length(out))) - loss(!out)) / events
+    else rep(0, ncol(z))
+}
+
 # Errors of held-out rows, counted as in glmnet: [rows x points], or the auc of
 # each point.
 row_errors <- function(fit, y, mean, type, w) {
     away <- function(p) pmax(p, 1e-300)
+    if (fit$family == "mgaussian") {
+        gap <- array(y, dim(mean)) - mean
+        return(apply(if (type == "mse") gap^2 else abs(gap), c(1, 3), sum))
+    }
     if (fit$family == "multinomial") {
         on <- outer(as.integer(y), seq_along(fit$classes), `==`) * 1
         all <- array(on, dim(mean))
@@ -194,7 +234,9 @@ row_errors <- function(fit, y, mean, type, w) {
             auc = apply(mean, 2, area_under_curve, y = y, w = w)))
     }
     switch(type, mse = (y - mean)^2, mae = abs(y - mean),
-           deviance = row_deviance(fit$family, y, log(mean), fit$power))
+           deviance = row_deviance(fit$family, y,
+                                   if (fit$family == "quantile") mean
+                                   else log(mean), fit$parameter))
 }
 
 # The share of pairs of a positive and a negative row, by weight, that `p` has
@@ -213,7 +255,7 @@ area_under_curve <- function(p, y, w) {
 summed_up <- function(cv, fit, call, type, family, keep, foldid) {
     cvm <- cv$cvm
     cvsd <- cv$cvsd
-    sign <- if (type == "auc") -1 else 1
+    sign <- if (type %in% c("auc", "C")) -1 else 1
     best <- which.min(sign * cvm)
     simplest <- which(sign * cvm <= sign * cvm[best] + cvsd[best])[1]
     structure(c(list(call = call, lambda = fit$lambda, cvm = cvm, cvsd = cvsd,

@@ -38,7 +38,13 @@ check_parameters <- function(alpha, nlambda, lambda.min.ratio, standardize,
 }
 
 families <- c("gaussian", "binomial", "poisson", "multinomial", "gamma",
-              "tweedie")
+              "tweedie", "quantile", "cox", "mgaussian")
+
+# Stops if an argument of one family is given for another.
+only_for <- function(name, given, family, of)
+    if (given && family != of)
+        stop(name, ": family \"", family, "\" has none, expected family \"",
+             of, "\"", call. = FALSE)
 
 # The name of a family: a string, or one of R's family objects or functions.
 family_name <- function(family) {
@@ -56,10 +62,7 @@ family_name <- function(family) {
     }
     name <- if (is.character(family)) tolower(family[1]) else NA
     if (is.na(name) || !(name %in% families))
-        refuse("family", family,
-               paste0(paste0("\"", families, "\"", collapse = ", "),
-                      if (name %in% c("cox", "mgaussian"))
-                      "; for this one use glmnet"))
+        refuse("family", family, paste0("\"", families, "\"", collapse = ", "))
     name
 }
 
@@ -141,28 +144,42 @@ row_weights <- function(weights, n) {
 row_offset <- function(offset, n, family) {
     if (is.null(offset))
         return(NULL)
-    if (family == "multinomial")
-        stop("offset: family \"multinomial\" takes none", call. = FALSE)
+    if (family %in% c("multinomial", "mgaussian"))
+        stop("offset: family \"", family, "\" takes none",
+             if (family == "mgaussian") "; subtract it from y", call. = FALSE)
     if (!is.numeric(offset) || length(offset) != n ||
         any(!is.finite(offset)))
         stop("offset: expected ", n, " finite numbers", call. = FALSE)
     as.double(offset)
 }
 
+# y as one number for each row, or a vector of what becomes classes.
+single_response <- function(y, family) {
+    y <- drop(y)
+    if (is.matrix(y) || is.data.frame(y))
+        stop("y has ", ncol(y), " columns: expected one; of counts of two ",
+             "classes make a row each, with weights; for several numbers use ",
+             "family \"mgaussian\", for times until an event \"cox\"",
+             call. = FALSE)
+    y
+}
+
 # Rows with positive weight: x as a matrix of doubles or a dgCMatrix, y as
-# numbers, their weights (NULL: all 1), and the names of the classes and columns.
-design <- function(x, y, family, weights, offset = NULL) {
+# numbers (of "mgaussian" a matrix), their weights (NULL: all 1) and strata, and
+# the names of the classes and columns.
+design <- function(x, y, family, weights, offset = NULL, strata = NULL) {
     x <- numeric_matrix(x)
     if (nrow(x) == 0 || ncol(x) == 0)
         stop("x has ", nrow(x), " rows and ", ncol(x), " columns: expected one ",
              "of each at least", call. = FALSE)
-    y <- drop(y)
-    if (is.matrix(y) || is.data.frame(y))
-        stop("y has ", ncol(y), " columns: expected one; of counts of two ",
-             "classes make a row each, with weights", call. = FALSE)
-    if (length(y) != nrow(x))
-        stop("y has ", length(y), " values and x ", nrow(x),
+    if (family == "cox" && is.null(strata))
+        strata <- attr(y, "strata") # as of glmnet's stratifySurv()
+    y <- switch(family, cox = event_times(y), mgaussian = response_matrix(y),
+                single_response(y, family))
+    if (NROW(y) != nrow(x))
+        stop("y has ", NROW(y), " values and x ", nrow(x),
              " rows: expected one for each", call. = FALSE)
+    stratum <- row_strata(strata, nrow(x))
     classes <- family %in% c("binomial", "multinomial")
     if (!classes && !is.numeric(y) && !is.logical(y)) {
         n <- length(unique(y))
@@ -180,9 +197,10 @@ design <- function(x, y, family, weights, offset = NULL) {
     if (!is.null(weights) && any(weights == 0)) {
         kept <- which(weights > 0)
         x <- x[kept, , drop = FALSE]
-        y <- y[kept]
+        y <- rows_of(y, kept)
         weights <- weights[kept]
         offset <- offset[kept]
+        stratum <- stratum[kept]
     }
     named <- NULL
     if (classes) {
@@ -190,19 +208,23 @@ design <- function(x, y, family, weights, offset = NULL) {
         named <- levels(y)
         y <- as.integer(y) - 1
     }
-    y <- as.double(y)
+    storage.mode(y) <- "double"
     check_numbers(y, family)
     list(x = x, y = y, classes = named, weights = weights, offset = offset,
-         kept = kept,
+         kept = kept, stratum = stratum,
+         strata = levels(factor(strata)),
          names = if (is.null(colnames(x))) paste0("V", seq_len(ncol(x)))
                  else colnames(x))
 }
+
+# Rows of y, a vector or a matrix.
+rows_of <- function(y, at) if (is.matrix(y)) y[at, , drop = FALSE] else y[at]
 
 # The data as .Call takes them.
 handed_over <- function(d)
     list(start = if (!is.matrix(d$x)) d$x@p, index = if (!is.matrix(d$x)) d$x@i,
          value = entries(d$x), dim = dim(d$x), y = d$y, weights = d$weights,
-         offset = d$offset)
+         offset = d$offset, stratum = d$stratum)
 
 # One bound for all coefficients, by glmnet's name for it.
 bound <- function(name, value, p) {

@@ -27,13 +27,13 @@ frame_matrix <- function(x) {
                       levels = stats::.getXlevels(terms, frame)))
 }
 
-# x, y, weights and offset of a formula. `weights` and `offset` are expressions
-# of the data.
-formula_parts <- function(formula, data, weights, offset, env) {
+# x, y, weights, offset and strata of a formula. `call` has the last three as
+# expressions of the data.
+formula_parts <- function(formula, data, call, env) {
     given <- list(formula = formula)
     given$data <- data
-    given$weights <- weights
-    given$offset <- offset
+    for (name in c("weights", "offset", "strata"))
+        given[[name]] <- call[[name]]
     frame <- eval(as.call(c(quote(stats::model.frame), given,
                             drop.unused.levels = TRUE)), env)
     terms <- attr(frame, "terms")
@@ -46,21 +46,23 @@ formula_parts <- function(formula, data, weights, offset, env) {
     list(x = matrix_of(inside, frame, contrasts), y = y,
          weights = stats::model.weights(frame),
          offset = stats::model.offset(frame),
+         strata = stats::model.extract(frame, "strata"),
          intercept = attr(terms, "intercept") == 1,
          frame = list(terms = inside, contrasts = contrasts,
                       levels = stats::.getXlevels(inside, frame)))
 }
 
-# What `call` gives as x, y, weights and offset: a formula with data, a data
-# frame or a matrix. The data of a formula may be in the place of y.
-read_input <- function(x, y, data, weights, offset, call, env) {
+# What `call` gives as x, y, weights, offset and strata: a formula with data, a
+# data frame or a matrix. The data of a formula may be in the place of y.
+read_input <- function(x, y, data, weights, offset, strata, call, env) {
     if (inherits(x, "formula")) {
         if (is.null(data) && !missing(y))
             data <- y
-        return(formula_parts(x, data, call$weights, call$offset, env))
+        return(formula_parts(x, data, call, env))
     }
     made <- if (is.data.frame(x)) frame_matrix(x) else list(x = x)
     list(x = made$x, y = y, weights = weights, offset = offset,
+         strata = strata,
          intercept = TRUE, frame = made$frame)
 }
 

@@ -38,6 +38,24 @@ exact_fit <- function(object, s, exact, ...) {
              call. = FALSE))
 }
 
+# The data of a fit: the arguments of its call, or those given here.
+fit_data <- function(object, env, ...) {
+    call <- object$call
+    given <- list(...)
+    for (name in names(given))
+        call[[name]] <- given[[name]]
+    of <- function(name) eval(call[[name]], env)
+    input <- tryCatch(
+        read_input(of("x"), of("y"), of("data"), of("weights"), of("offset"),
+                   of("strata"), call, env),
+        error = function(e)
+            stop("type \"survival\" takes the data of the fit, and this ",
+                 "failed: ", conditionMessage(e), "; give x, y and other data ",
+                 "of the fit as arguments", call. = FALSE))
+    design(input$x, input$y, object$family, input$weights, input$offset,
+           input$strata)
+}
+
 # The mixture of a fit and its relaxed one, which has the share 1 - gamma.
 mixed <- function(object, gamma) {
     number("gamma", gamma, "a number from 0 to 1",
@@ -52,7 +70,16 @@ mixed <- function(object, gamma) {
     object
 }
 
+# A fit of times has no intercept, and no row of it.
 coef.strads <- function(object, s = NULL, exact = FALSE, gamma = 1, ...) {
+    without_intercept(object, coefficients_at(object, s, exact, gamma, ...))
+}
+
+without_intercept <- function(object, b)
+    if (object$family == "cox") b[-1, , drop = FALSE] else b
+
+# Coefficients at s below an intercept; a list for several classes or responses.
+coefficients_at <- function(object, s, exact, gamma, ...) {
     object <- mixed(exact_fit(object, s, exact, ...), gamma)
     one <- function(a0, beta) {
         all <- rbind(matrix(a0, 1, dimnames = list("(Intercept)", NULL)),
@@ -67,18 +94,24 @@ coef.strads <- function(object, s = NULL, exact = FALSE, gamma = 1, ...) {
 
 predict.strads <- function(object, newx, s = NULL,
                            type = c("link", "response", "class",
-                                    "coefficients", "nonzero"),
-                           exact = FALSE, newoffset = NULL, gamma = 1, ...) {
+                                    "coefficients", "nonzero", "risk",
+                                    "survival"),
+                           exact = FALSE, newoffset = NULL, gamma = 1,
+                           times = NULL, newstrata = NULL, ...) {
     type <- match.arg(type)
-    b <- coef(object, s, exact, gamma, ...)
+    if (type %in% c("risk", "survival") && object$family != "cox")
+        stop("type \"", type, "\" is for family \"cox\"", call. = FALSE)
+    if (type != "survival" && !(is.null(times) && is.null(newstrata)))
+        stop("times and newstrata are for type \"survival\"", call. = FALSE)
+    b <- coefficients_at(object, s, exact, gamma, ...)
     if (type == "coefficients")
-        return(b)
+        return(without_intercept(object, b))
     if (type == "nonzero") {
         on <- function(b)
             lapply(seq_len(ncol(b)), function(k) which(b[-1, k] != 0))
         return(if (is.list(b)) lapply(b, on) else on(b))
     }
-    if (type == "class" && is.null(object$classes))
+    if (type == "class" && !(object$family %in% c("binomial", "multinomial")))
         stop("type \"class\" is for families binomial and multinomial",
              call. = FALSE)
     if (missing(newx))
@@ -96,6 +129,10 @@ predict.strads <- function(object, newx, s = NULL,
     link <- function(b) as.matrix(newx %*% b[-1, , drop = FALSE]) +
         rep(as.double(b[1, ]), each = nrow(newx)) +
         (if (is.null(newoffset)) 0 else newoffset)
+    if (type == "survival")
+        return(survival_of(object, link(b), b,
+                           fit_data(object, parent.frame(), ...), times,
+                           newstrata))
     if (!is.list(b))
         return(of_link(object, link(b), type))
     z <- array(unlist(lapply(b, link)),
@@ -111,12 +148,12 @@ of_link <- function(object, z, type) {
                       dimnames = dimnames(z)))
     if (type == "link")
         return(z)
-    switch(object$family, gaussian = z, binomial = stats::plogis(z), exp(z))
+    switch(object$family, gaussian = , quantile = z, binomial = stats::plogis(z), exp(z))
 }
 
-# z[rows, classes, points]
+# z[rows, classes or responses, points]
 of_classes <- function(object, z, type) {
-    if (type == "link")
+    if (type == "link" || object$family == "mgaussian")
         return(z)
     top <- apply(z, c(1, 3), max)
     p <- z

@@ -26,20 +26,31 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                    thresh = 1e-4, dfmax = NULL, exclude = NULL,
                    penalty.factor = NULL, lower.limits = -Inf,
                    upper.limits = Inf, threads = 1, devmax = 0.999,
-                   fdev = 1e-5, power = 1.5, relax = FALSE, data = NULL, ...) {
+                   fdev = 1e-5, power = 1.5, relax = FALSE, data = NULL,
+                   tau = 0.5, ties = c("breslow", "efron"), strata = NULL,
+                   ...) {
     call <- match.call()
     check_dots(...)
     yes_or_no("relax", relax)
-    given <- read_input(x, y, data, weights, offset, call, parent.frame())
+    given <- read_input(x, y, data, weights, offset, strata, call,
+                        parent.frame())
     if (!given$intercept)
         intercept <- FALSE
     family <- family_name(family)
+    only_for("power", !missing(power), family, "tweedie")
+    only_for("tau", !missing(tau), family, "quantile")
+    only_for("ties", !missing(ties), family, "cox")
+    only_for("strata", !is.null(given$strata), family, "cox")
     check_parameters(alpha, nlambda, lambda.min.ratio, standardize, intercept,
                      thresh, threads, devmax, fdev, dfmax)
     if (family == "tweedie")
         number("power", power, "a number above 1 and below 2",
                function(v) v > 1 && v < 2)
-    d <- design(given$x, given$y, family, given$weights, given$offset)
+    if (family == "quantile")
+        number("tau", tau, "a number above 0 and below 1",
+               function(v) v > 0 && v < 1)
+    d <- design(given$x, given$y, family, given$weights, given$offset,
+                given$strata)
     if (is.null(lambda.min.ratio))
         lambda.min.ratio <- if (nrow(d$x) < ncol(d$x)) 0.01 else 1e-4
     if (!is.null(lambda)) {
@@ -48,10 +59,12 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
             stop("lambda: expected numbers from 0 up", call. = FALSE)
         lambda <- sort(as.double(lambda), decreasing = TRUE)
     }
+    if (family == "cox")
+        intercept <- TRUE # the library centres columns with it, and drops it
     settings <- list(
-        loss = switch(family, gaussian = "squared", binomial = "logistic",
-                      family),
-        parameter = if (family == "tweedie") as.double(power),
+        loss = loss_name(family, ties),
+        parameter = switch(family, tweedie = as.double(power),
+                           quantile = as.double(tau)),
         alpha = as.double(alpha), points = nlambda, ratio = lambda.min.ratio,
         lambda = lambda, standardize = standardize, intercept = intercept,
         lower = bound("lower.limits", lower.limits, ncol(d$x)),
@@ -66,9 +79,9 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     made$call <- call
     made$frame <- given$frame
     made$offset <- !is.null(given$offset)
-    made$intercept <- intercept
-    if (family == "tweedie")
-        made$power <- power
+    made$intercept <- intercept && family != "cox"
+    made$parameter <- settings$parameter
+    made$loss <- settings$loss
     if (fit$interrupted)
         interrupt(made)
     if (relax)
@@ -79,9 +92,16 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     made
 }
 
+# The library's name for the loss of a family.
+loss_name <- function(family, ties = "breslow")
+    switch(family, gaussian = , mgaussian = "squared", binomial = "logistic",
+           cox = switch(match.arg(ties, c("breslow", "efron")),
+                        breslow = "cox", efron = "cox-efron"),
+           family)
+
 # A path; a fit without a penalty is one of its own.
 run_problem <- function(p) {
-    alone <- identical(p$settings$lambda, 0)
+    alone <- identical(p$settings$lambda, 0) && p$family != "mgaussian"
     if (!alone && p$family != "multinomial")
         return(.Call(C_path, handed_over(p$d), p$settings))
     p$settings$factor <- if (!alone) p$settings$factor
@@ -100,8 +120,8 @@ run_problem <- function(p) {
 # point's own where there are more than n - 3 of them, as they would not be
 # unique.
 relaxed_path <- function(made, d, settings) {
-    if (made$family == "multinomial")
-        stop("relax: family \"multinomial\" has no relaxed fits",
+    if (made$family %in% c("multinomial", "mgaussian"))
+        stop("relax: family \"", made$family, "\" has no relaxed fits",
              call. = FALSE)
     settings$lambda <- 0
     settings$alpha <- 1
@@ -137,6 +157,9 @@ problem <- function(d, family, settings, f) {
         d$x <- d$x[, f$kept, drop = FALSE]
     w <- if (is.null(d$weights)) rep(1, nrow(d$x)) else d$weights
     null <- null_deviance(d, w, family, settings)
+    if (family == "mgaussian")
+        return(c(stacked(d, w, settings, f),
+                 list(family = family, whole = whole, w = w, null = null)))
     if (family == "gaussian") {
         if (!is.null(d$offset))
             d$y <- d$y - d$offset
@@ -178,6 +201,7 @@ row_deviance <- function(family, y, z, power = 1.5) {
     ylogy <- function(y) ifelse(y > 0, y * log(y), 0)
     switch(family,
            gaussian = (y - z)^2,
+           quantile = 2 * pmax(power * (y - z), (power - 1) * (y - z)),
            binomial = 2 * (pmax(z, 0) + log1p(exp(-abs(z))) - y * z),
            poisson = 2 * (exp(z) - y * z - y + ylogy(y)),
            gamma = 2 * (z - log(y) - 1 + y * exp(-z)),
@@ -189,7 +213,7 @@ row_deviance <- function(family, y, z, power = 1.5) {
 # The deviance of the intercept and offset alone.
 null_deviance <- function(d, w, family, settings) {
     y <- d$y
-    o <- if (is.null(d$offset)) rep(0, length(y)) else d$offset
+    o <- if (is.null(d$offset)) rep(0, NROW(y)) else d$offset
     p <- if (is.null(settings$parameter)) 1.5 else settings$parameter
     if (family == "multinomial") {
         share <- tapply(w, y, sum) / sum(w)
@@ -197,8 +221,16 @@ null_deviance <- function(d, w, family, settings) {
             -2 * sum(w) * sum(share * log(share))
             else 2 * sum(w) * log(length(share)))
     }
+    if (family == "cox")
+        return(2 * .Call(C_loss, handed_over(d), settings, as.double(o)))
+    if (family == "mgaussian") {
+        centre <- if (settings$intercept) colSums(w * y) / sum(w)
+                  else rep(0, ncol(y))
+        return(sum(w * sweep(y, 2, centre)^2))
+    }
     b <- if (!settings$intercept) 0 else switch(
         family,
+        quantile = lower_quantile(y - o, w, p),
         gaussian = sum(w * (y - o)) / sum(w),
         poisson = log(sum(w * y) / sum(w * exp(o))),
         gamma = log(sum(w * y * exp(-o)) / sum(w)),
@@ -215,12 +247,20 @@ null_deviance <- function(d, w, family, settings) {
     sum(w * row_deviance(family, y, o + b, p))
 }
 
+# The least number below or at which the rows have the share p of all weights.
+lower_quantile <- function(y, w, p) {
+    at <- order(y)
+    y[at][which(cumsum(w[at]) >= p * sum(w) * (1 - 1e-12))[1]]
+}
+
 # Converts a result of .Call to an object of class "strads".
 as_path <- function(fit, p, dfmax) {
     d <- p$d
     n <- length(fit$lambda)
     if (p$family == "multinomial")
         return(as_classes(fit, p, dfmax))
+    if (p$family == "mgaussian")
+        return(as_responses(fit, p, dfmax))
     beta <- sparseMatrix(i = p$whole$kept[fit$i + 1], p = fit$p,
                          x = fit$x * d$unit /
                              (if (is.null(d$scale)) 1 else d$scale[fit$i + 1]),

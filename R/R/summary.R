@@ -6,14 +6,12 @@ summary.strads <- function(object, ...) {
         stop("summary: standard errors are for a fit without a penalty, ",
              "expected one with lambda = 0; a penalised fit has a bias",
              call. = FALSE)
-    if (object$family == "multinomial")
-        stop("summary: there are no standard errors of family \"multinomial\"",
-             call. = FALSE)
+    if (object$family %in% c("multinomial", "mgaussian", "cox", "quantile"))
+        stop("summary: there are no standard errors of family \"",
+             object$family, "\"", call. = FALSE)
     call <- object$call
     settings <- list(
-        loss = switch(object$family, gaussian = "squared",
-                      binomial = "logistic", object$family),
-        parameter = object$power, alpha = 0, thresh = 1e-12,
+        loss = object$loss, parameter = object$parameter, alpha = 0, thresh = 1e-12,
         intercept = object$intercept, lambda = 0)
     made <- .Call(C_errors, handed_over(d), settings)
     if (made$interrupted)

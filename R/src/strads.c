@@ -1,5 +1,5 @@
 /* .Call functions of the package: a path, a path of softmax models, a
- * cross-validation, standard errors, and a pack.
+ * cross-validation, standard errors, a loss, and a pack.
  *
  * The library runs on a separate thread. Meanwhile R's thread waits and checks
  * for interrupts; an interrupt ends the run at its next commit.
@@ -109,6 +109,14 @@ static const double *read_vector(SEXP list, const char *name)
     return Rf_isNull(found) ? NULL : REAL(found);
 }
 
+/* A member that is a vector of whole numbers from 0 up; NULL if there is none.
+ */
+static const uint32_t *read_counts(SEXP list, const char *name)
+{
+    SEXP found = find_member(list, name);
+    return Rf_isNull(found) ? NULL : (const uint32_t *)INTEGER(found);
+}
+
 static const char *read_text(SEXP list, const char *name)
 {
     SEXP found = find_member(list, name);
@@ -125,6 +133,7 @@ static work read_work(SEXP data, SEXP settings)
     const int *dim = INTEGER(find_member(data, "dim"));
     const double share = read_number(settings, "alpha");
     const double *lambda = read_vector(settings, "lambda");
+    const uint32_t *group = read_counts(settings, "group");
     return (work){
         .x = {.size = sizeof(strads_arrays),
               .rows = (uint64_t)dim[0],
@@ -138,15 +147,19 @@ static work read_work(SEXP data, SEXP settings)
               .label = read_vector(data, "y")},
         .path = {.fit = {.loss = read_text(settings, "loss"),
                          .loss_parameter = read_number(settings, "parameter"),
-                         .penalty = share == 0 ? "ridge" : "elastic-net",
-                         .l1_ratio = share,
+                         .penalty = group        ? "group"
+                                    : share == 0 ? "ridge"
+                                                 : "elastic-net",
+                         .l1_ratio = group ? 0 : share,
                          .intercept = read_flag(settings, "intercept"),
                          .standardize = read_flag(settings, "standardize"),
                          .lower = read_number(settings, "lower"),
                          .upper = read_number(settings, "upper"),
                          .row_weight = read_vector(data, "weights"),
                          .row_offset = read_vector(data, "offset"),
-                         .penalty_factor = read_vector(settings, "factor")},
+                         .penalty_factor = read_vector(settings, "factor"),
+                         .column_group = group,
+                         .row_stratum = read_counts(data, "stratum")},
                  .points = lambda ? (uint32_t)Rf_xlength(
                                         find_member(settings, "lambda"))
                                   : read_count(settings, "points"),
@@ -633,6 +646,16 @@ static SEXP finish(work *w, strads_err (*run)(work *), SEXP (*make)(void *))
     return list;
 }
 
+/* The sum of the weighted losses of rows at the margins z. */
+SEXP loss(SEXP data, SEXP settings, SEXP z)
+{
+    const work w = read_work(data, settings);
+    double sum = 0;
+    if (strads_glm_loss(&w.path.fit, w.x.rows, w.x.label, REAL(z), &sum))
+        Rf_error("%s", strads_error_text());
+    return Rf_ScalarReal(sum);
+}
+
 /* `data` and `settings`: lists, see read_work. */
 SEXP path(SEXP data, SEXP settings)
 {
@@ -667,6 +690,7 @@ SEXP pack(SEXP data, SEXP settings)
 static const R_CallMethodDef calls[] = {{"path", (DL_FUNC)&path, 2},
                                         {"classes", (DL_FUNC)&classes, 2},
                                         {"cv", (DL_FUNC)&cv, 2},
+                                        {"loss", (DL_FUNC)&loss, 3},
                                         {"errors", (DL_FUNC)&errors, 2},
                                         {"pack", (DL_FUNC)&pack, 2},
                                         {NULL, NULL, 0}};
