@@ -376,6 +376,28 @@ strads_err strads_glm_loss(const strads_glm_options *, uint64_t,
                            const double *, const double *, double *);
 double strads_glm_mean(const char *, double);
 bool strads_glm_classifies(const char *);
+typedef struct strads_glm_relax_options {
+    strads_glm_options fit;
+    double share;
+    const volatile bool *stop;
+    ...;
+} strads_glm_relax_options;
+strads_err strads_glm_relax(const strads_data *,
+                            const strads_glm_relax_options *,
+                            const strads_path_point *, uint32_t,
+                            strads_path_point *);
+void strads_glm_relaxed_free(strads_path_point *, uint32_t);
+typedef struct strads_glm_adaptive_options {
+    strads_glm_options fit;
+    double gamma;
+    const double *first;
+    uint32_t threads;
+    uint64_t seed;
+    const volatile bool *stop;
+    ...;
+} strads_glm_adaptive_options;
+strads_err strads_glm_adaptive(const strads_data *,
+                               const strads_glm_adaptive_options *, double *);
 typedef struct strads_glm_dispersion {
     double value, dof;
     bool estimated;

@@ -12,6 +12,7 @@
 
 #include "cli_liblinear.h"
 #include "cli_plot.h"
+#include "cli_refit.h"
 #include "strads/glm.h"
 
 /* Most lines in a diagram; more are indistinguishable. */
@@ -19,6 +20,7 @@ enum { LINES_MAX = 40 };
 
 typedef struct path_job {
     cli_use use;
+    cli_refit refit;
     const char *coefficients, *svg, *names_path;
     double *seconds; /* [capacity] when each point was reached; the first n are
                    * set */
@@ -38,6 +40,8 @@ static const strads_option path_table[] = {
     STRADS_OPTION(STRING, path_job, names_path, "names", "FILE",
                   "the columns' names, one a line (default: the data's)",
                   .rare = true),
+    CLI_ADAPTIVE_OPTIONS(path_job, refit),
+    CLI_RELAX_OPTION(path_job, refit),
     {.name = NULL},
 };
 
@@ -52,9 +56,35 @@ static strads_err check_path(void *state, void *config)
 {
     (void)config;
     const path_job *job = state;
+    CLI_TRY(cli_refit_check(&job->refit));
     if (job->coefficients)
         CLI_TRY(cli_output_check(job->coefficients));
     return job->svg ? cli_output_check(job->svg) : STRADS_OK;
+}
+
+static bool path_tunes(const void *state, const void *config)
+{
+    (void)config;
+    return ((const path_job *)state)->refit.adaptive > 0;
+}
+
+/* Also whether relaxed fits suit the data. */
+static strads_err path_tune(void *state, void *config, const strads_data *data,
+                            const strads_engine_options *engine, bool quiet)
+{
+    const path_job *job = state;
+    CLI_TRY(cli_refit_look(job->refit.relax, config, data));
+    return cli_refit_weigh(&job->refit, config, data, engine, quiet);
+}
+
+static bool path_needs_rows(const void *state)
+{
+    return ((const path_job *)state)->refit.relax != 1;
+}
+
+static void path_refine(const void *state, strads_model *model)
+{
+    cli_refit_apply(&((const path_job *)state)->refit, model);
 }
 
 static strads_err read_path_names(void *state, const strads_data *data)
@@ -268,6 +298,10 @@ static strads_err finish_path(void *state, const cli_trained *trained)
     job->point = trained->train->points(strads_result_state(trained->result),
                                         &job->n_points);
     const uint32_t n = job->n_points;
+    CLI_TRY(
+        cli_refit_mix(job->refit.relax, trained, job->point, n, &job->point));
+    if (n > 0 && job->refit.relax != 1)
+        job->refit.mixed = &job->point[n - 1];
     if (n > 0) {
         cli_say(trained->quiet,
                 "%" PRIu32 " points from lambda %.6g to %.6g, %" PRIu64
@@ -291,13 +325,13 @@ static const cli_train *path_instead(const cli_train *asked, const void *config,
 }
 
 /* Trains by the path's program or by that of columns, with the members of
- * `common`. */
-static int run_path(const cli_command *self, const cli_train *common, int argc,
-                    char **argv)
+ * `common` or `by_columns`. */
+static int run_path(const cli_command *self, const cli_train *common,
+                    const cli_train *by_columns, int argc, char **argv)
 {
     const cli_path *path = self->of;
     cli_command command = *self;
-    cli_train columns = *common, train = *common;
+    cli_train columns = *by_columns, train = *common;
     columns.program = path->columns.program;
     columns.model = path->columns.model;
     columns.resolve = path->columns.resolve;
@@ -324,6 +358,12 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
 {
     const cli_train common = {.options = "Path:",
                               .size = sizeof(path_job),
+                              .initial = &(
+                                  const path_job){.refit = CLI_REFIT_DEFAULTS},
+                              .tunes = path_tunes,
+                              .tune = path_tune,
+                              .needs_rows = path_needs_rows,
+                              .refine = path_refine,
                               .more = path_table,
                               .usual = "csv",
                               .check = check_path,
@@ -331,7 +371,7 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
                               .note = note_points,
                               .finish = finish_path,
                               .print = write_table};
-    return run_path(self, &common, argc, argv);
+    return run_path(self, &common, &common, argc, argv);
 }
 
 /* ---- cross-validation ---------------------------------------------------- */
@@ -340,6 +380,7 @@ int cli_path_main(const cli_command *self, int argc, char **argv)
 typedef struct cv_path {
     char ratio[32];         /* its l1-ratio, as given; "": only one */
     strads_result *own;     /* its own fit; NULL: the command's run */
+    void *config;           /* its options */
     strads_cv_point *error; /* [n] */
     const strads_path_point *point;
     uint32_t n, best, simplest;
@@ -348,6 +389,10 @@ typedef struct cv_path {
 typedef struct cv_job {
     cli_use use;
     const char *svg, *choice, *fold_file, *ratios;
+    cli_refit refit; /* without `relax` */
+    const char *relax;
+    double *share; /* [shares] of relax, descending */
+    uint32_t shares;
     uint32_t folds;
     cv_path *path; /* [n_paths] */
     uint32_t n_paths;
@@ -365,6 +410,11 @@ static const strads_option cv_table[] = {
                "the model's lambda: best or 1se (default: 1se)", "best|1se"),
     STRADS_OPTION(STRING, cv_job, ratios, "l1-ratios", "LIST",
                   "choose among these mixtures, too: A,A,... (no)",
+                  .rare = true),
+    CLI_ADAPTIVE_OPTIONS(cv_job, refit),
+    STRADS_OPTION(STRING, cv_job, relax, "relax", "LIST",
+                  "choose among shares of penalised coefficients, S,S,... or "
+                  "auto: 1,.75,.5,.25,0 (1)",
                   .rare = true),
     CLI_TEXT(cv_job, svg, "svg", "FILE",
              "draw errors and nonzeros (default: no)"),
@@ -396,11 +446,85 @@ static strads_err set_ratio(const cv_job *job, uint32_t k, void *config,
                              text);
 }
 
-static strads_err cv_check(void *state, void *config)
+static int compare_shares(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* Parses --relax; without it the only share is 1. */
+static strads_err read_shares(cv_job *job)
+{
+    const char *text = !job->relax                       ? "1"
+                       : strcmp(job->relax, "auto") == 0 ? "1,.75,.5,.25,0"
+                                                         : job->relax;
+    uint32_t n = 1;
+    for (const char *c = text; *c; c++)
+        n += *c == ',';
+    CLI_TRY(cli_reserve(n, sizeof *job->share, "the shares", &job->share));
+    for (const char *c = text; job->shares < n; job->shares++) {
+        char *end;
+        const double share = strtod(c, &end);
+        if (end == c || !(share >= 0 && share <= 1) ||
+            (*end != ',' && *end != '\0'))
+            return strads_fail(STRADS_EINVAL,
+                               "--relax: found \"%s\"; expected auto, or "
+                               "numbers from 0 to 1 separated by commas",
+                               c);
+        job->share[job->shares] = share;
+        c = *end ? end + 1 : end;
+    }
+    qsort(job->share, n, sizeof *job->share, compare_shares);
+    return STRADS_OK;
+}
+
+static bool cv_tunes(const void *state, const void *config)
+{
+    (void)config;
+    return ((const cv_job *)state)->refit.adaptive > 0;
+}
+
+/* Whether fits are relaxed: another share than 1 is asked for. */
+static bool cv_relaxes(const cv_job *job)
+{
+    return job->share[job->shares - 1] != 1;
+}
+
+/* Also whether relaxed fits suit the data. */
+static strads_err cv_tune(void *state, void *config, const strads_data *data,
+                          const strads_engine_options *engine, bool quiet)
 {
     const cv_job *job = state;
+    CLI_TRY(cli_refit_look(job->share[job->shares - 1], config, data));
+    return cli_refit_weigh(&job->refit, config, data, engine, quiet);
+}
+
+/* The same by columns, whose run validates its own path. */
+static strads_err cv_tune_columns(void *state, void *config,
+                                  const strads_data *data,
+                                  const strads_engine_options *engine,
+                                  bool quiet)
+{
+    if (cv_relaxes(state))
+        return strads_fail(STRADS_EINVAL,
+                           "--relax needs the rows of the selected columns, "
+                           "and this cross-validation is by columns; take "
+                           "--cut rows");
+    return cv_tune(state, config, data, engine, quiet);
+}
+
+static bool cv_needs_rows(const void *state)
+{
+    return ((const cv_job *)state)->relax != NULL;
+}
+
+static strads_err cv_check(void *state, void *config)
+{
+    cv_job *job = state;
     strads_glm_path_options *options = config;
     char text[32];
+    CLI_TRY(cli_refit_check(&job->refit));
+    CLI_TRY(read_shares(state));
     /* Used if the path is by columns. */
     options->folds = job->fold_file ? 0 : job->folds;
     options->fold_file = job->fold_file;
@@ -436,7 +560,9 @@ static void cv_write_point(cli_table *t, const cv_job *job, const cv_path *path,
     if (job->ratios)
         cli_table_number(t, strtod(path->ratio, NULL));
     cli_table_number(t, e->lambda);
-    cli_table_count(t, path->point[k].nonzeros);
+    if (job->relax)
+        cli_table_number(t, job->share[k % job->shares]);
+    cli_table_count(t, path->point[k / job->shares].nonzeros);
     cli_table_number(t, e->error);
     cli_table_number(t, e->deviation);
     if (has_accuracy(path))
@@ -451,28 +577,32 @@ static void cv_write_point(cli_table *t, const cv_job *job, const cv_path *path,
 static strads_err cv_write_table(void *state, FILE *out)
 {
     static const cli_column ratio = {"l1_ratio", CLI_NUMBER, 0},
-                            all[] = {{"lambda", CLI_NUMBER, 0},
-                                     {"nonzeros", CLI_COUNT, 0},
+                            lambda = {"lambda", CLI_NUMBER, 0},
+                            share = {"relax", CLI_NUMBER, 0},
+                            all[] = {{"nonzeros", CLI_COUNT, 0},
                                      {"error", CLI_NUMBER, 0},
                                      {"deviation", CLI_NUMBER, 0}},
                             right = {"accuracy", CLI_NUMBER, 0},
                             choice = {"choice", CLI_STRING, 0};
     const cv_job *job = state;
-    cli_column used[7];
+    cli_column used[8];
     uint32_t n = 0, rows = 0;
     if (job->ratios)
         used[n++] = ratio;
+    used[n++] = lambda;
+    if (job->relax)
+        used[n++] = share;
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         used[n++] = all[k];
     if (has_accuracy(job->chosen))
         used[n++] = right;
     used[n++] = choice;
     for (uint32_t p = 0; p < job->n_paths; p++)
-        rows += job->path[p].n;
+        rows += job->path[p].n * job->shares;
     cli_table t = {.column = used, .n = n, .rows = rows};
     strads_err err = cli_table_begin(&t, &job->use.out, out);
     for (uint32_t p = 0; p < job->n_paths && !err; p++)
-        for (uint32_t k = 0; k < job->path[p].n; k++)
+        for (uint32_t k = 0; k < job->path[p].n * job->shares; k++)
             cv_write_point(&t, job, &job->path[p], k);
     return err;
 }
@@ -481,6 +611,10 @@ static strads_err cv_draw(void *state, FILE *out)
 {
     const cv_job *job = state;
     const cv_path *path = job->chosen;
+    const uint32_t shares = job->shares;
+    const strads_cv_point *error = path->error + job->at % shares;
+    const uint32_t best = path->best / shares;
+    const uint32_t simplest = path->simplest / shares;
     double *x;
     CLI_TRY(cli_reserve(2 * (size_t)path->n, sizeof *x, "the drawing", &x));
     cli_plot plot = {.out = out,
@@ -491,21 +625,20 @@ static strads_err cv_draw(void *state, FILE *out)
                            .last = -INFINITY}};
     cli_plot both = plot;
     for (uint32_t k = 0; k < path->n; k++) {
-        const strads_cv_point *e = &path->error[k];
+        const strads_cv_point *e = &error[k * shares];
         plot.y.first = fmin(plot.y.first, e->error - e->deviation);
         plot.y.last = fmax(plot.y.last, e->error + e->deviation);
     }
     cli_plot_begin(out, 2, job->use.command->name);
     cli_plot_frame(&plot);
     for (uint32_t k = 0; k < path->n; k++) {
-        const strads_cv_point *e = &path->error[k];
+        const strads_cv_point *e = &error[k * shares];
         cli_plot_bar(&plot, x[k], e->error, e->error - e->deviation,
                      e->error + e->deviation);
     }
-    cli_plot_mark(&plot, x[path->best],
-                  path->best == path->simplest ? "best, 1se" : "best");
-    if (path->best != path->simplest)
-        cli_plot_mark(&plot, x[path->simplest], "1se");
+    cli_plot_mark(&plot, x[best], best == simplest ? "best, 1se" : "best");
+    if (best != simplest)
+        cli_plot_mark(&plot, x[simplest], "1se");
     draw_nonzeros(both, path->point, path->n, x, x + path->n);
     cli_plot_end(out);
     return STRADS_OK;
@@ -536,7 +669,8 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
                            " points, and has no errors",
                            out->n);
     }
-    CLI_TRY(cli_reserve(out->n, sizeof *out->error, "the errors", &out->error));
+    CLI_TRY(cli_reserve((size_t)out->n * job->shares, sizeof *out->error,
+                        "the errors", &out->error));
     if (trained->train->errors)
         return trained->train->errors(strads_result_state(trained->result),
                                       out->error, &out->best, &out->simplest);
@@ -554,6 +688,8 @@ static strads_err validate(const cv_job *job, const cli_trained *trained,
                                      .time_limit = time_left(trained)};
     options.path.points = out->n;
     options.path.lambda = lambda;
+    options.relax = cv_relaxes(job) ? job->share : NULL;
+    options.relaxes = job->shares;
     return strads_glm_cv(trained->data, &options, out->error, &out->best,
                          &out->simplest);
 }
@@ -578,11 +714,11 @@ static strads_err validate_all(cv_job *job, const cli_trained *trained)
     void *config;
     const uint32_t n = count_ratios(job);
     CLI_TRY(cli_reserve(n, sizeof *job->path, "the mixtures", &job->path));
-    CLI_TRY(cli_reserve(program->config_size, 1, "options", &config));
-    memcpy(config, trained->config, program->config_size);
-    again.config = config;
     for (; job->n_paths < n; job->n_paths++) {
         cv_path *path = &job->path[job->n_paths];
+        CLI_TRY(cli_reserve(program->config_size, 1, "options", &config));
+        memcpy(config, trained->config, program->config_size);
+        again.config = path->config = config;
         CLI_TRY(set_ratio(job, job->n_paths, config, path->ratio));
         if (job->n_paths > 0) {
             CLI_TRY(fit_again(trained, program, config, &path->own));
@@ -597,17 +733,20 @@ static void tell_place(const cv_job *job, const char *what, uint32_t place)
 {
     const cv_path *path = job->chosen;
     const strads_cv_point *e = &path->error[place];
-    char right[64] = "", mixture[64] = "";
+    char right[64] = "", mixture[64] = "", share[64] = "";
     if (has_accuracy(path)) {
         (void)snprintf(right, sizeof right, ", %.2f %% of labels right",
                        100 * e->accuracy);
     }
     if (job->ratios)
         (void)snprintf(mixture, sizeof mixture, "l1-ratio %s, ", path->ratio);
+    if (job->relax)
+        (void)snprintf(share, sizeof share, "relax %g, ",
+                       job->share[place % job->shares]);
     cli_say(false,
-            "%s: %slambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros%s",
-            what, mixture, e->lambda, e->error, e->deviation,
-            path->point[place].nonzeros, right);
+            "%s: %s%slambda %.6g, error %.6g +- %.2g, %" PRIu64 " nonzeros%s",
+            what, mixture, share, e->lambda, e->error, e->deviation,
+            path->point[place / job->shares].nonzeros, right);
 }
 
 static strads_err cv_finish(void *state, const cli_trained *trained)
@@ -648,9 +787,13 @@ static char *options_of(const cv_job *job, const char *options)
 static strads_err write_path_model(const cli_trained *trained, const char *path)
 {
     const cv_job *job = trained->state;
-    const strads_path_point *point = &job->chosen->point[job->at];
+    const strads_path_point *point = &job->chosen->point[job->at / job->shares];
     const strads_result *result =
         job->chosen->own ? job->chosen->own : trained->result;
+    cli_trained own = *trained;
+    own.config = job->chosen->config;
+    CLI_TRY(cli_refit_mix(job->share[job->at % job->shares], &own, point, 1,
+                          &point));
     char *options = options_of(job, trained->options);
     if (!options)
         return strads_fail(STRADS_ENOMEM, "no memory for the options");
@@ -683,11 +826,16 @@ int cli_cv_main(const cli_command *self, int argc, char **argv)
                               .write = write_path_model,
                               .size = sizeof(cv_job),
                               .initial = &(const cv_job){.folds = 10},
+                              .tunes = cv_tunes,
+                              .tune = cv_tune,
+                              .needs_rows = cv_needs_rows,
                               .more = cv_table,
                               .usual = "csv",
                               .check = cv_check,
                               .look = cv_look,
                               .finish = cv_finish,
                               .print = cv_write_table};
-    return run_path(self, &common, argc, argv);
+    cli_train by_columns = common;
+    by_columns.tune = cv_tune_columns;
+    return run_path(self, &common, &by_columns, argc, argv);
 }

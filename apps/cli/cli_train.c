@@ -244,6 +244,14 @@ static const cli_train *choose(const cli_job *j, const cli_train *asked)
 static strads_err check_place(const cli_job *j)
 {
     const bool several = j->engine.nodes > 1 || j->engine.listen;
+    const bool refits = j->train->needs_rows && j->train->needs_rows(j->state);
+    if (several && refits)
+        return strads_fail(STRADS_EINVAL,
+                           "--relax is for one process: it needs all rows; "
+                           "leave %s out",
+                           j->cluster.size > 1 ? j->cluster.by
+                           : j->engine.listen  ? "--listen"
+                                               : "--nodes");
     if (!several || !j->train->all_rows || !choose(j, j->train)->all_rows)
         return STRADS_OK;
     if (j->cluster.size > 1)
@@ -417,7 +425,7 @@ static strads_err tune_for_nodes(cli_job *j)
     };
     const strads_engine_options one = {.size = sizeof one, .partitions = 1};
     strads_data *data = NULL;
-    if (!j->train->tunes || !j->train->tunes(j->config))
+    if (!j->train->tunes || !j->train->tunes(j->state, j->config))
         return STRADS_OK;
     CLI_TRY(strads_run_cut(j->train->program, j->config, &one, &all));
     if (j->train->read)
@@ -748,6 +756,8 @@ static strads_err write_common_model(const cli_job *j)
                                      j->config_text, j->engine.seed, &model));
     if (j->train->complete)
         j->train->complete(strads_result_state(j->result), model);
+    if (j->train->refine)
+        j->train->refine(j->state, model);
     cli_model_name(model, j->data, j->files.samples.target);
     const strads_err err =
         cli_model_write(model, j->files.model, j->files.quiet);

@@ -49,6 +49,8 @@ struct cli_train {
     double (*at_zero)(const void *state);
     /* Prints more about the result; may be NULL. */
     void (*describe)(const void *state);
+    /* Changes the model before it is written; may be NULL. */
+    void (*refine)(const void *state, strads_model *model);
     /* Writes the model in a special format; NULL: as a strads_model. */
     strads_err (*write)(const cli_trained *trained, const char *path);
 
@@ -70,7 +72,7 @@ struct cli_train {
     /* Replaces options that are chosen by the data, which has all rows. With
      * several processes it is called before they join, so that all of them get
      * the choice; `tunes` is then asked whether to read the data for it. */
-    bool (*tunes)(const void *config);
+    bool (*tunes)(const void *state, const void *config);
     strads_err (*tune)(void *state, void *config, const strads_data *data,
                        const strads_engine_options *engine, bool quiet);
     /* In order of the calls: before the data is read (may change the program's
@@ -80,6 +82,8 @@ struct cli_train {
     strads_err (*check)(void *state, void *config);
     strads_err (*read)(void *state, const char *path,
                        strads_data_options *options);
+    /* Whether the options need all rows in one process. */
+    bool (*needs_rows)(const void *state);
     /* Whether `make` makes the data from several files, in place of
      * strads_data_read. */
     bool (*makes)(const void *state);

@@ -84,9 +84,10 @@ static strads_err make_fm_rows(void *state, const char *path,
 
 /* With several processes nothing is chosen, but the columns of the users, which
  * bpr needs, are counted. */
-static bool tunes_fm(const void *config)
+static bool tunes_fm(const void *state, const void *config)
 {
     const strads_fm_options *o = config;
+    (void)state;
     return o->context == 0 && o->loss && strcmp(o->loss, "bpr") == 0;
 }
 

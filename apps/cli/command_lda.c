@@ -57,8 +57,9 @@ static strads_err check_choice(strads_lda_options *o)
                : STRADS_OK;
 }
 
-static bool tunes_topics(const void *config)
+static bool tunes_topics(const void *state, const void *config)
 {
+    (void)state;
     (void)config;
     return chooses_topics;
 }

@@ -7,6 +7,7 @@
 
 #include "cli_linear.h"
 #include "cli_path.h"
+#include "cli_refit.h"
 #include "cli_train.h"
 #include "strads/glm.h"
 #include "strads/lasso.h"
@@ -61,6 +62,96 @@ static void glm_resolve(const void *state, void *config)
 {
     *(strads_glm_options *)config = *strads_glm_resolved(state);
 }
+
+/* ---- fits in two steps --------------------------------------------------- */
+
+typedef struct fit_job {
+    cli_use use;
+    cli_refit refit;
+} fit_job;
+
+static const strads_option fit_table[] = {
+    CLI_ADAPTIVE_OPTIONS(fit_job, refit),
+    CLI_RELAX_OPTION(fit_job, refit),
+    {.name = NULL},
+};
+
+static bool fit_tunes(const void *state, const void *config)
+{
+    (void)config;
+    return ((const fit_job *)state)->refit.adaptive > 0;
+}
+
+static bool fit_needs_rows(const void *state)
+{
+    return ((const fit_job *)state)->refit.relax != 1;
+}
+
+static strads_err fit_check(void *state, void *config)
+{
+    (void)config;
+    return cli_refit_check(&((const fit_job *)state)->refit);
+}
+
+/* Also whether relaxed fits suit the data. */
+static strads_err fit_tune(void *state, void *config, const strads_data *data,
+                           const strads_engine_options *engine, bool quiet)
+{
+    const fit_job *job = state;
+    CLI_TRY(cli_refit_look(job->refit.relax, config, data));
+    return cli_refit_weigh(&job->refit, config, data, engine, quiet);
+}
+
+/* The run's coefficients as a point. */
+static strads_err fit_point(const cli_trained *trained, double intercept,
+                            strads_path_point *out)
+{
+    uint64_t n = 0;
+    uint32_t width = 0, *index;
+    double *value;
+    const double *all = strads_result_values(trained->result, &n, &width);
+    const uint64_t columns = strads_data_cols(trained->data);
+    CLI_TRY(cli_reserve(columns + 1, sizeof *index, "the fit", &index));
+    CLI_TRY(cli_reserve(columns + 1, sizeof *value, "the fit", &value));
+    *out = (strads_path_point){.intercept = intercept,
+                               .index = index,
+                               .value = value};
+    for (uint64_t j = 0; j < columns; j++) {
+        if (all[j] == 0)
+            continue;
+        index[out->nonzeros] = (uint32_t)j;
+        value[out->nonzeros++] = all[j];
+    }
+    return STRADS_OK;
+}
+
+static strads_err fit_finish(void *state, const cli_trained *trained)
+{
+    fit_job *job = state;
+    const void *run = strads_result_state(trained->result);
+    const bool columns = trained->train->program->split == STRADS_SPLIT_COLS;
+    strads_path_point point;
+    if (job->refit.relax == 1)
+        return STRADS_OK;
+    CLI_TRY(fit_point(trained,
+                      columns ? strads_columns_intercept(run)
+                              : strads_glm_intercepts(run)[0],
+                      &point));
+    return cli_refit_mix(job->refit.relax, trained, &point, 1,
+                         &job->refit.mixed);
+}
+
+static void fit_refine(const void *state, strads_model *model)
+{
+    cli_refit_apply(&((const fit_job *)state)->refit, model);
+}
+
+#define FIT_IN_STEPS                                                      \
+    .size = sizeof(fit_job),                                              \
+    .initial = &(const fit_job){.refit = CLI_REFIT_DEFAULTS},             \
+    .more = fit_table, .check = fit_check, .tunes = fit_tunes,            \
+    .tune = fit_tune, .needs_rows = fit_needs_rows, .finish = fit_finish, \
+    .refine = fit_refine
 
 /* ---- lasso --------------------------------------------------------------- */
 
@@ -119,6 +210,7 @@ static void columns_resolve_path(const void *state, void *config)
 static const cli_train lasso_columns = {
     .program = &strads_program_lasso_columns,
     .model = "lasso",
+    FIT_IN_STEPS,
     .options = "Lasso:",
     .resolve = columns_resolve,
     .complete = columns_complete,
@@ -128,6 +220,7 @@ static const cli_train lasso_columns = {
 static const cli_train glm_columns = {
     .program = &strads_program_glm_columns,
     .model = "glm",
+    FIT_IN_STEPS,
     .options = "Loss and penalty:",
     .resolve = columns_resolve,
     .complete = columns_complete,
@@ -165,6 +258,7 @@ static const cli_train *glm_instead(const cli_train *asked, const void *config,
 
 static const cli_train lasso_train = {
     .program = &strads_program_lasso,
+    FIT_IN_STEPS,
     .options = "Lasso:",
     .resolve = glm_resolve,
     .complete = glm_complete,
@@ -315,6 +409,7 @@ static bool glm_start(void *config, const double *intercepts)
 
 static const cli_train glm_train = {
     .program = &strads_program_glm,
+    FIT_IN_STEPS,
     .options = "Loss and penalty:",
     .start = glm_start,
     .resolve = glm_resolve,

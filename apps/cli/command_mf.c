@@ -48,8 +48,9 @@ typedef struct mf_training {
     strads_mf_tuning tuning;
 } mf_training;
 
-static bool tunes_mf(const void *config)
+static bool tunes_mf(const void *state, const void *config)
 {
+    (void)state;
     const strads_mf_options *o = config;
     const bool ranks = o->loss && strcmp(o->loss, "squared") != 0;
     return !o->implicit && !ranks && o->tune != STRADS_MF_NO_SEARCH;

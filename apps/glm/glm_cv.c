@@ -274,6 +274,51 @@ static void judge_point_whole(const study *s, rest *r, uint32_t f,
                                     : 0;
 }
 
+/* The number of fits that are judged at each lambda. */
+static uint32_t count_shares(const study *s)
+{
+    return s->o.relax ? s->o.relaxes : 1;
+}
+
+static void judge_fit(const study *s, rest *r, uint32_t f,
+                      const strads_path_point *point, size_t at)
+{
+    if (s->problem.loss->whole)
+        judge_point_whole(s, r, f, point, &s->folds.error[at]);
+    else
+        judge_point(s, r, f, point, &s->folds.error[at], &s->folds.right[at]);
+    s->folds.gap[at] = point->gap;
+}
+
+/* Judges the mixtures of each point of fold f's path with its relaxed fit. */
+static strads_err judge_relaxed(const study *s, rest *r, uint32_t f,
+                                const strads_data *data,
+                                const strads_path_point *point, uint32_t n)
+{
+    const strads_glm_relax_options o = {.fit = r->options.fit,
+                                        .stop = s->o.stop};
+    strads_path_point *relaxed = calloc(n + 1, sizeof(*relaxed));
+    double *value = calloc(strads_data_cols(data) + 1, sizeof(*value));
+    strads_err err =
+        relaxed && value
+            ? strads_glm_relax(data, &o, point, n, relaxed)
+            : strads_fail(STRADS_ENOMEM, "no memory for relaxed fits");
+    const size_t each = s->o.relaxes, first = f * each * s->path->points;
+
+    for (uint32_t k = 0; k < n && !err; k++)
+        for (size_t share = 0; share < each; share++) {
+            strads_path_point mixed;
+            glm_mix_points(&point[k], relaxed[k].value, relaxed[k].intercept,
+                           s->o.relax[share], value, &mixed);
+            judge_fit(s, r, f, &mixed, first + k * each + share);
+        }
+    if (!err)
+        strads_glm_relaxed_free(relaxed, n);
+    free(relaxed);
+    free(value);
+    return err;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -324,14 +369,10 @@ static strads_err run_fold(const study *s, rest *r, uint32_t f)
         const strads_path_point *point =
             strads_glm_path(strads_result_state(result), &n);
         const size_t at = (size_t)f * s->path->points;
-        for (uint32_t k = 0; k < n; k++) {
-            if (s->problem.loss->whole)
-                judge_point_whole(s, r, f, &point[k], &s->folds.error[at + k]);
-            else
-                judge_point(s, r, f, &point[k], &s->folds.error[at + k],
-                            &s->folds.right[at + k]);
-            s->folds.gap[at + k] = point[k].gap;
-        }
+        if (s->o.relax)
+            err = judge_relaxed(s, r, f, data, point, n);
+        for (uint32_t k = 0; k < n && !s->o.relax; k++)
+            judge_fit(s, r, f, &point[k], at + k);
     }
     if (!err && n < s->path->points)
         err = strads_fail(STRADS_ECANCELED,
@@ -399,6 +440,11 @@ static strads_err check_options(const study *s)
             "the first lambda of a cross-validation is %g; it must be above 0, "
             "because all folds start from it; or give lambdas",
             o->path.first);
+    if (o->relax && (o->relaxes == 0 || o->relaxes > GLM_POINTS_MAX))
+        return strads_fail(STRADS_EINVAL,
+                           "there are %u shares of relaxed fits; expected 1 to "
+                           "%d",
+                           o->relaxes, GLM_POINTS_MAX);
     for (uint32_t k = 0; k < strads_data_share(s->data, 0)->partitions; k++)
         if (!strads_data_share(s->data, k)->label)
             return strads_fail(STRADS_EINVAL,
@@ -512,12 +558,28 @@ static strads_err prepare_study(study *s)
         (err = read_labels(s, rows)) || (err = read_times(s, rows)))
         return err;
     const glm_folds_plan plan = {.folds = s->o.folds,
-                                 .points = s->path->points,
+                                 .points = s->path->points * count_shares(s),
                                  .file = s->o.fold_file,
                                  .rows = rows,
                                  .classes = s->classes.n > 0};
     err = glm_folds_new(&plan, &s->folds);
     return err ? err : glm_folds_deal(&s->folds, s->label, s->o.seed);
+}
+
+/* Each lambda counts once for each share. */
+static strads_err sum_up(const study *s, strads_cv_point *points,
+                         uint32_t *best, uint32_t *simplest)
+{
+    const uint32_t each = count_shares(s);
+    double *lambda = calloc(s->folds.points + 1, sizeof(*lambda));
+
+    if (!lambda)
+        return strads_fail(STRADS_ENOMEM, "no memory for the points of a path");
+    for (uint32_t k = 0; k < s->folds.points; k++)
+        lambda[k] = s->path->lambda[k / each];
+    glm_folds_sum_up(&s->folds, lambda, points, best, simplest);
+    free(lambda);
+    return STRADS_OK;
 }
 
 strads_err strads_glm_cv(const strads_data *data,
@@ -538,7 +600,7 @@ strads_err strads_glm_cv(const strads_data *data,
         err = s.err ? strads_fail(s.err, "%s", s.why) : STRADS_OK;
     }
     if (!err)
-        glm_folds_sum_up(&s.folds, s.path->lambda, points, best, simplest);
+        err = sum_up(&s, points, best, simplest);
     study_free(&s);
     return err;
 }

@@ -47,6 +47,7 @@ strads_err glm_lasso_resolve(const void *config, glm_problem *out)
     o.positive = given->positive;
     o.weights = given->weights;
     o.row_weight = given->row_weight;
+    o.penalty_factor = given->penalty_factor; /* the coordinator's */
     o.cut = given->cut;
     return glm_options_resolve(&o, out);
 }

@@ -477,6 +477,14 @@ void glm_end(void *state);
 /* strads_commit_also for the current problem. */
 strads_err glm_also(strads_commit *commit, uint32_t n, const uint32_t *param,
                     const double *change);
+/* factor[columns] of the options, 1 without any. STRADS_EINVAL, STRADS_EFORMAT,
+ * STRADS_EIO. */
+static inline bool glm_has_factors(const strads_glm_options *o)
+{
+    return o->penalty_factor || (o->penalty_factors && *o->penalty_factors);
+}
+strads_err glm_read_factors(const strads_glm_options *o, uint64_t columns,
+                            double *factor);
 /* Resets all state of a problem. */
 void glm_begin_problem(glm_state *state);
 
@@ -787,6 +795,36 @@ strads_err glm_update_pairs(strads_task *task);
 strads_err glm_take_pairs(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
+
+/* glm_relax.c: the rows of data that is all in this process, as fits see them.
+ */
+typedef struct glm_known {
+    glm_problem problem;
+    linear_classes classes; /* n is 0: labels are numbers */
+    char *classes_text;     /* as an option; NULL: none */
+    uint64_t rows;
+    bool weighs;            /* weights are given */
+    double *label;          /* [rows]; the other arrays are parts of it: */
+    double *weight, *y, *c; /* weights of rows; targets, weights in the loss, */
+    double *o, *z;          /* offsets; z is workspace */
+} glm_known;
+/* The caller frees *out. STRADS_EINVAL: options, no labels, several classes.
+ * STRADS_EFORMAT, STRADS_EIO: files of rows. STRADS_ENOMEM. */
+strads_err glm_known_new(const strads_data *data, const strads_glm_options *fit,
+                         glm_known *out);
+void glm_known_free(glm_known *known);
+/* True if its partitions are ranges of rows, with all columns by columns. */
+static inline bool glm_has_columns(const strads_data *data)
+{
+    const strads_share *share = strads_data_share(data, 0);
+
+    return share->by_col.start &&
+           share->cols.end - share->cols.begin == strads_data_cols(data);
+}
+/* The mixture of a point and its relaxed fit, in value[nonzeros]. */
+void glm_mix_points(const strads_path_point *point, const double *relaxed,
+                    double intercept, double share, double *value,
+                    strads_path_point *out);
 
 /* ---- programs ------------------------------------------------------------ */
 

@@ -475,8 +475,7 @@ static bool frees_columns(const glm_problem *problem)
 {
     const strads_glm_options *o = &problem->options;
 
-    return problem->penalty->off || o->penalty_factor ||
-           (o->penalty_factors && *o->penalty_factors) ||
+    return problem->penalty->off || glm_has_factors(o) ||
            !(o->lambda > 0 || o->lambda_ratio > 0);
 }
 

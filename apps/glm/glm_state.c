@@ -206,33 +206,38 @@ static bool reserve_state(glm_state *state, uint64_t rows)
            state->scan && state->active && state->offset;
 }
 
-static strads_err read_factors(glm_state *state)
+strads_err glm_read_factors(const strads_glm_options *o, uint64_t columns,
+                            double *factor)
 {
     static const linear_lines lines = {.option = "--penalty-factors",
                                        .what = "the penalty factor of a column",
                                        .of = "columns"};
-    const strads_glm_options *o = &state->problem.options;
-    const strads_range all = {0, state->columns};
+    const strads_range all = {0, columns};
     strads_err err = STRADS_OK;
 
-    if (!o->penalty_factor && !(o->penalty_factors && *o->penalty_factors))
-        return STRADS_OK;
-    state->factor = calloc(state->columns + 1, sizeof(double));
-    if (!state->factor)
-        return strads_fail(STRADS_ENOMEM, "no memory for penalty factors");
-    if (o->penalty_factor)
-        memcpy(state->factor, o->penalty_factor,
-               state->columns * sizeof(double));
-    else
-        err = linear_read_lines(&lines, o->penalty_factors, &all,
-                                state->columns, state->factor);
-    for (uint64_t j = 0; j < state->columns && !err; j++)
-        if (!(state->factor[j] >= 0 && isfinite(state->factor[j])))
+    for (uint64_t j = 0; j < columns; j++)
+        factor[j] = o->penalty_factor ? o->penalty_factor[j] : 1;
+    if (!o->penalty_factor && glm_has_factors(o))
+        err = linear_read_lines(&lines, o->penalty_factors, &all, columns,
+                                factor);
+    for (uint64_t j = 0; j < columns && !err; j++)
+        if (!(factor[j] >= 0 && isfinite(factor[j])))
             err = strads_fail(STRADS_EINVAL,
                               "the penalty factor of column %llu is %g; "
                               "expected a number from 0 up",
-                              (unsigned long long)j + 1, state->factor[j]);
+                              (unsigned long long)j + 1, factor[j]);
     return err;
+}
+
+static strads_err read_factors(glm_state *state)
+{
+    if (!glm_has_factors(&state->problem.options))
+        return STRADS_OK;
+    state->factor = calloc(state->columns + 1, sizeof(double));
+    return state->factor
+               ? glm_read_factors(&state->problem.options, state->columns,
+                                  state->factor)
+               : strads_fail(STRADS_ENOMEM, "no memory for penalty factors");
 }
 
 strads_err glm_begin_fit(const glm_problem *problem, const strads_data *data,

@@ -133,6 +133,40 @@ extern STRADS_API const strads_program strads_program_glm_path;
 STRADS_API const strads_path_point *strads_glm_path(const void *state,
                                                     uint32_t *n);
 
+/* ---- relaxed fits -------------------------------------------------------- */
+
+typedef struct strads_glm_relax_options {
+    strads_glm_options fit;    /* those of the penalised fit or path */
+    double share;              /* of the penalised coefficients, 0 .. 1; 0: the
+                                  relaxed ones alone */
+    double tolerance;          /* of the relaxed fits; 0: 1e-9 */
+    const volatile bool *stop; /* as in strads_engine_options */
+} strads_glm_relax_options;
+
+/* Refits the same loss without a penalty (bounds stay) on the columns that each
+ * point selects, and sets out[k] to points[k] with
+ *
+ *     coefficients = share x penalised + (1 - share) x relaxed
+ *
+ * (Meinshausen, Computational Statistics & Data Analysis 52, 2007; the
+ * mixture: Hastie, Tibshirani and Tibshirani, Statistical Science 35, 2020),
+ * the same of the intercept, and the mixture's deviance. Objective and gap
+ * stay those of the penalised fit. A point keeps its penalised coefficients if
+ * it selects more columns than rows - 3 (the intercept counts as one), or if
+ * the fit without a penalty has no minimum.
+ *
+ * out[n] has the indices of `points`, which must live as long; the caller frees
+ * its values by strads_glm_relaxed_free. `data` needs compressed columns, a
+ * split by rows, labels, and all its partitions in this process.
+ * STRADS_EINVAL: an option; ridge or none, which select no columns; more than
+ * two classes. STRADS_ECANCELED: stopped. STRADS_ENOMEM. Blocks. Any thread. */
+STRADS_API strads_err strads_glm_relax(const strads_data *data,
+                                       const strads_glm_relax_options *options,
+                                       const strads_path_point *points,
+                                       uint32_t n, strads_path_point *out);
+/* Frees the values that strads_glm_relax made. NULL is allowed. */
+STRADS_API void strads_glm_relaxed_free(strads_path_point *points, uint32_t n);
+
 /* ---- cross-validation ---------------------------------------------------- */
 
 typedef struct strads_glm_cv_options {
@@ -146,6 +180,9 @@ typedef struct strads_glm_cv_options {
     double tolerance;             /* of each fold's points; 0: 1e-6 */
     const volatile bool *stop;    /* as in strads_engine_options */
     double time_limit;            /* seconds for all folds; 0: no limit */
+    const double *relax; /* [relaxes] shares of strads_glm_relax, descending,
+                            that are validated at each lambda; NULL: 1 alone */
+    uint32_t relaxes;
 } strads_glm_cv_options;
 
 /* Cross-validates a path: fits it once for each fold on the rows of all other
@@ -160,8 +197,11 @@ typedef struct strads_glm_cv_options {
  * Fills in points[path.points]. *best is the index of the least error,
  * *simplest that of the largest lambda with an error within one standard error
  * of it (Breiman et al., "Classification and Regression Trees", 1984, section
- * 3.4.3). The bits do not depend on `threads`. `data` needs compressed columns,
- * a split by rows, labels, and all its partitions in this process.
+ * 3.4.3). With `relax` it fills in points[path.points x relaxes]: point k at
+ * share r is points[k x relaxes + r], and of several shares at a lambda the
+ * first one counts as the simplest. The bits do not depend on `threads`. `data`
+ * needs compressed columns, a split by rows, labels, and all its partitions in
+ * this process.
  * STRADS_EINVAL: an option, or data without labels. STRADS_ENOMEM.
  * STRADS_ECANCELED: stopped, or the time limit. Blocks. */
 STRADS_API strads_err strads_glm_cv(const strads_data *data,
@@ -257,6 +297,40 @@ STRADS_API strads_err strads_glm_loss(const strads_glm_options *options,
 STRADS_API double strads_glm_mean(const char *loss, double margin);
 /* Returns whether a loss is for two classes. */
 STRADS_API bool strads_glm_classifies(const char *loss);
+
+/* ---- adaptive penalties -------------------------------------------------- */
+
+typedef struct strads_glm_adaptive_options {
+    strads_glm_options fit; /* of the adaptive fit; its loss, rows, classes,
+                               intercept, bounds and standardize also apply to
+                               the first fit */
+    double gamma;           /* above 0; 0: 1 */
+    const double *first; /* [columns] the coefficients of a first fit; NULL: a
+                               ridge fit at the lambda that predicts best */
+    uint32_t threads;    /* of that; 0: 1 */
+    uint64_t seed;       /* of the draw of its folds */
+    const volatile bool *stop; /* as in strads_engine_options */
+    double time_limit;         /* seconds; 0: no limit */
+} strads_glm_adaptive_options;
+
+/* Computes the penalty factors of the adaptive Lasso (Zou, J. Am. Stat. Assoc.
+ * 101, 2006): factor[columns], to be set as `penalty_factor` of a fit, path or
+ * cross-validation,
+ *
+ *     factor_j = p_j / (s_j |first_j|)^gamma
+ *
+ * p_j is the penalty factor of `fit`, s_j the scale by which `standardize`
+ * divides column j, otherwise 1. A factor is at most 1e30, so that a column
+ * whose first coefficient is 0 is left out. The default first fit is the ridge
+ * with the least error of 10 folds among 20 lambdas from lambda_max down to
+ * 1e-5 of it.
+ *
+ * `data` as for strads_glm_cv. STRADS_EINVAL: an option; penalties except l1
+ * and elastic-net; more than two classes; a first fit of zeros. STRADS_ENOMEM.
+ * STRADS_ECANCELED: stopped, or the time limit. Blocks. */
+STRADS_API strads_err
+strads_glm_adaptive(const strads_data *data,
+                    const strads_glm_adaptive_options *options, double *factor);
 
 /* ---- standard errors ----------------------------------------------------- */
 

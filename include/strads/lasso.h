@@ -20,8 +20,8 @@ extern "C" {
 #endif
 
 /* The options (`config`). The program uses lambda, lambda_ratio, l1_ratio (0:
- * 1), intercept, standardize, positive, weights and row_weight only. All zero:
- * the Lasso at lambda_max / 100. */
+ * 1), intercept, standardize, positive, weights, row_weight and penalty_factor
+ * only. All zero: the Lasso at lambda_max / 100. */
 typedef strads_glm_options strads_lasso_options;
 
 /* The program: name "lasso"; parameters and data as for "glm". */

@@ -72,6 +72,8 @@ class ElasticNet(_Regressor):
                  tol: float = 1e-6, warm_start: bool = False,
                  positive: bool = False, random_state: _Seed = None,
                  selection: str = "cyclic", standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, relax: float = 1.0,
                  n_jobs: int | None = None, verbose: int = 0,
                  callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: ArrayLike,
@@ -83,8 +85,10 @@ class Lasso(ElasticNet):
                  max_iter: int | None = None, tol: float = 1e-6,
                  warm_start: bool = False, positive: bool = False,
                  random_state: _Seed = None, selection: str = "cyclic",
-                 standardize: bool = False, n_jobs: int | None = None,
-                 verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
+                 standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, relax: float = 1.0,
+                 n_jobs: int | None = None, verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
 
 class Ridge(ElasticNet):
     def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True,
@@ -97,6 +101,7 @@ class Ridge(ElasticNet):
 
 class ElasticNetCV(_Regressor):
     alpha_: float
+    relax_: float
     alpha_1se_: float
     l1_ratio_: float
     alphas_: _Floats
@@ -112,6 +117,8 @@ class ElasticNetCV(_Regressor):
                  n_jobs: int | None = None, positive: bool = False,
                  random_state: _Seed = None, selection: str = "cyclic",
                  standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, relax: Any = 1.0,
                  callbacks: _Callbacks = None) -> None: ...
     def fit(self: _Self, X: _Matrix, y: ArrayLike,
             sample_weight: ArrayLike | None = None) -> _Self: ...
@@ -124,6 +131,8 @@ class LassoCV(ElasticNetCV):
                  verbose: int = 0, n_jobs: int | None = None,
                  positive: bool = False, random_state: _Seed = None,
                  selection: str = "cyclic", standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, relax: Any = 1.0,
                  callbacks: _Callbacks = None) -> None: ...
 
 class LinearSVR(_Regressor):
@@ -163,6 +172,8 @@ class GLM(_Regressor):
                  lower: float | None = None, upper: float | None = None,
                  loss_parameter: float | None = None,
                  fit_intercept: bool = True, standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, relax: float = 1.0,
                  tol: float = 1e-6, max_iter: int | None = None,
                  n_jobs: int | None = None, warm_start: bool = False,
                  verbose: int = 0, callbacks: _Callbacks = None) -> None: ...
@@ -239,6 +250,7 @@ class SparseGroupLasso(GLM):
 
 class GLMCV(GLM):
     alpha_: float
+    relax_: float
     alpha_1se_: float
     alphas_: _Floats
     error_path_: _Floats
@@ -253,7 +265,9 @@ class GLMCV(GLM):
                  loss_parameter: float | None = None, eps: float = 1e-2,
                  n_alphas: int = 100, alphas: ArrayLike | None = None,
                  cv: Any = None, fit_intercept: bool = True,
-                 standardize: bool = False, tol: float = 1e-6,
+                 standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, relax: Any = 1.0, tol: float = 1e-6,
                  max_iter: int | None = None, n_jobs: int | None = None,
                  random_state: _Seed = None, verbose: int = 0,
                  callbacks: _Callbacks = None) -> None: ...

@@ -9,7 +9,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array
 
-from . import arrow, engine, errors, params, search
+from . import arrow, engine, errors, params, refit, search
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
 from .linear import (_Regressor, checked_labels, path_of, row_weights,
@@ -146,14 +146,17 @@ class GLM(_Regressor):
     lower, upper : float or None, bounds of all coefficients, lower <= 0 <= upper
     loss_parameter : float or None, for losses that have one
     fit_intercept, standardize : bool, as of Lasso
+    adaptive, first_fit, relax : as of Lasso; adaptive for "l1" and
+        "elastic-net", relax for penalties that select columns
     tol, max_iter, n_jobs, warm_start, verbose, callbacks : as of Lasso
     """
 
     def __init__(self, loss="squared", penalty="l1", *, alpha=1.0, l1_ratio=0.5,
                  gamma=None, groups=None, penalty_factors=None, lower=None,
                  upper=None, loss_parameter=None, fit_intercept=True,
-                 standardize=False, tol=1e-6, max_iter=None, n_jobs=None,
-                 warm_start=False, verbose=0, callbacks=None):
+                 standardize=False, adaptive=None, first_fit=None, relax=1.0,
+                 tol=1e-6, max_iter=None, n_jobs=None, warm_start=False,
+                 verbose=0, callbacks=None):
         params.keep(self, locals())
 
     _rules = {"l1_ratio": _SHARE}
@@ -202,8 +205,10 @@ class GLM(_Regressor):
             X, y, sample_weight, offset, strata=strata)
         if self._penalty != "none":
             set_lambda(config, self.alpha)
-        return self._done(self._fitted(config, X, y, weight,
-                                       self._start(X.shape[1])), glm=True)
+        kept.append(refit.weigh(self, config, X, y, weight))
+        finished = self._fitted(config, X, y, weight, self._start(X.shape[1]))
+        refit.relax(self, getattr(self, "relax", 1), config, X, y, weight)
+        return self._done(finished, glm=True)
 
     def _fitted(self, config, X, y, weight, start=None, **more):
         finished = super()._fitted(config, X, y, weight, start, **more)
@@ -665,8 +670,8 @@ def _losses_of_all(config, y, weight):
 class GLMCV(GLM):
     """A GLM; alpha is chosen by cross-validation.
 
-    Parameters as of GLM, and `n_alphas`, `eps`, `alphas` and `cv` of LassoCV.
-    Additional attributes: ``alpha_``; ``alphas_`` [n]; ``error_path_`` [n,
+    Parameters as of GLM, and `n_alphas`, `eps`, `alphas`, `cv` and `relax` of
+    LassoCV. Additional attributes: ``alpha_``; ``relax_``; ``alphas_`` [n]; ``error_path_`` [n,
     folds], twice the mean loss of held-out rows (the squared error or the
     deviance; for "cox" and "cox-efron" twice the loss of all rows minus that of
     the training rows, for each held-out event); ``error_`` [n], its mean; ``error_deviation_`` [n], its standard
@@ -678,11 +683,13 @@ class GLMCV(GLM):
                  gamma=None, groups=None, penalty_factors=None, lower=None,
                  upper=None, loss_parameter=None, eps=1e-2, n_alphas=100,
                  alphas=None, cv=None, fit_intercept=True, standardize=False,
-                 tol=1e-6, max_iter=None, n_jobs=None, random_state=None,
-                 verbose=0, callbacks=None):
+                 adaptive=None, first_fit=None, relax=1.0, tol=1e-6,
+                 max_iter=None, n_jobs=None, random_state=None, verbose=0,
+                 callbacks=None):
         params.keep(self, locals())
 
     warm_start = False
+    _rules = {"l1_ratio": _SHARE, "relax": refit.shares}
 
     def fit(self, X, y, sample_weight=None, offset=None, strata=None):
         """Chooses alpha, then fits with it; returns self."""
@@ -691,10 +698,13 @@ class GLMCV(GLM):
         losses = _losses_of_all(config, y, weight) if self._loss in _TIMES \
             else _twice_the_loss(self._loss, self._parameter or
                                  _USUAL.get(self._loss))
+        kept.append(refit.weigh(self, config, X, y, weight))
         found = search.search_path(
             self, config, X, y, weight, search.folds_of(self.cv, X, y),
             losses, offset, strata, whole=self._loss in _TIMES)
         self.alphas_, self.error_path_, self.error_, self.error_deviation_, \
-            self.alpha_, self.alpha_1se_, _ = found
+            self.alpha_, self.alpha_1se_, _, self.relax_ = found
         set_lambda(config, self.alpha_)
-        return self._done(self._fitted(config, X, y, weight), glm=True)
+        finished = self._fitted(config, X, y, weight)
+        refit.relax(self, self.relax_, config, X, y, weight)
+        return self._done(finished, glm=True)

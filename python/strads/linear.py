@@ -17,7 +17,7 @@ from sklearn.utils.validation import (_check_sample_weight, check_array,
                                       check_consistent_length, check_is_fitted,
                                       column_or_1d)
 
-from . import arrow, engine, params, plots, search, states
+from . import arrow, engine, params, plots, refit, search, states
 from ._strads import ffi, lib
 from .model import Model, read_model, restored, state_of
 from .search import counted, path_points, warn_of_points
@@ -311,6 +311,12 @@ class ElasticNet(MultiOutputMixin, _Regressor):
     random_state : int, RandomState or None, of the engine's schedule
     precompute, copy_X, selection : accepted, and without effect
     standardize : bool, penalise as if the columns had a standard deviation of 1
+    adaptive : float > 0 or None; a power g: the adaptive Lasso, each penalty is
+        divided by |first coefficient|^g
+    first_fit : float array [n_features] or None, these first coefficients;
+        None: those of the ridge with the least error of 10 folds
+    relax : float in [0, 1], the share of the penalised coefficients; the
+        remainder is of a fit without a penalty on the selected columns
     n_jobs : int or None, threads; -1 is one a core
     verbose : bool
     callbacks : list of callables, each gets a strads.Progress
@@ -319,7 +325,8 @@ class ElasticNet(MultiOutputMixin, _Regressor):
     def __init__(self, alpha=1.0, *, l1_ratio=0.5, fit_intercept=True,
                  precompute=False, max_iter=None, copy_X=True, tol=1e-6,
                  warm_start=False, positive=False, random_state=None,
-                 selection="cyclic", standardize=False, n_jobs=None, verbose=0,
+                 selection="cyclic", standardize=False, adaptive=None,
+                 first_fit=None, relax=1.0, n_jobs=None, verbose=0,
                  callbacks=None):
         params.keep(self, locals())
 
@@ -333,8 +340,14 @@ class ElasticNet(MultiOutputMixin, _Regressor):
         set_lambda(config, self.alpha / self._unit(X, weight))
         if y.ndim == 2:
             return self._fit_outputs(config, X, y, weight)
-        return self._done(self._fitted(config, X, y, weight,
-                                       self._start(X.shape[1])))
+        return self._fit_output(config, X, y, weight)
+
+    def _fit_output(self, config, X, y, weight):
+        kept = refit.weigh(self, config, X, y, weight)
+        finished = self._fitted(config, X, y, weight, self._start(X.shape[1]))
+        refit.relax(self, getattr(self, "relax", 1), config, X, y, weight)
+        del kept
+        return self._done(finished)
 
     def _share(self):
         """The L1 share of the penalty."""
@@ -353,8 +366,7 @@ class ElasticNet(MultiOutputMixin, _Regressor):
                 self.coef_, self.intercept_ = before[k], 0.0
             elif hasattr(self, "coef_"):
                 del self.coef_
-            self._done(self._fitted(config, X, np.ascontiguousarray(y[:, k]),
-                                    weight, self._start(X.shape[1])))
+            self._fit_output(config, X, np.ascontiguousarray(y[:, k]), weight)
             fits.append((self.coef_, self.intercept_, self.dual_gap_,
                          self.objective_, self.n_iter_))
         self.coef_, self.intercept_, self.dual_gap_, self.objective_ = map(
@@ -369,7 +381,8 @@ class Lasso(ElasticNet):
     def __init__(self, alpha=1.0, *, fit_intercept=True, precompute=False,
                  copy_X=True, max_iter=None, tol=1e-6, warm_start=False,
                  positive=False, random_state=None, selection="cyclic",
-                 standardize=False, n_jobs=None, verbose=0, callbacks=None):
+                 standardize=False, adaptive=None, first_fit=None, relax=1.0,
+                 n_jobs=None, verbose=0, callbacks=None):
         params.keep(self, locals())
 
     def _share(self):
@@ -467,9 +480,12 @@ class ElasticNetCV(_Regressor):
     list; ``eps``, ``n_alphas``: the alphas descend from the largest with a
     nonzero coefficient to `eps` of it; or ``alphas``, a list of them; ``cv``:
     a number of folds, a splitter, a list of (train, test) rows, or None for 5
-    folds.
+    folds; ``relax``, a number, a list of them or "auto" (1, .75, .5, .25, 0):
+    the share is chosen together with alpha. The weights of ``adaptive`` are
+    computed once, of all rows.
 
-    Attributes in addition to those of ElasticNet: ``alpha_``; ``alphas_`` [n];
+    Attributes in addition to those of ElasticNet: ``relax_``, the share of the
+    penalised coefficients; the arrays are those of this share; ``alpha_``; ``alphas_`` [n];
     ``mse_path_`` [n, folds], the mean squared error of each fold; ``mse_`` [n],
     their mean; ``mse_deviation_`` [n], its standard error; ``alpha_1se_``, the
     largest alpha with an error within one standard error of the best. If
@@ -481,11 +497,12 @@ class ElasticNetCV(_Regressor):
                  fit_intercept=True, precompute="auto", max_iter=None,
                  tol=1e-6, cv=None, copy_X=True, verbose=0, n_jobs=None,
                  positive=False, random_state=None, selection="cyclic",
-                 standardize=False, callbacks=None):
+                 standardize=False, adaptive=None, first_fit=None, relax=1.0,
+                 callbacks=None):
         params.keep(self, locals())
 
     warm_start = False
-    _rules = {"l1_ratio": params.shares}
+    _rules = {"l1_ratio": params.shares, "relax": refit.shares}
 
     def fit(self, X, y, sample_weight=None):
         """Chooses alpha, then fits with it; returns self."""
@@ -493,10 +510,15 @@ class ElasticNetCV(_Regressor):
         given = getattr(self, "l1_ratio", 1.0)
         ratios = np.atleast_1d(np.asarray(given, dtype=np.float64))
         folds = search.folds_of(self.cv, X, y)
+        factor = refit.weigh(self, penalised(
+            "squared", ratios[0], self.fit_intercept, self.positive,
+            self.standardize), X, y, weight)
         found = []
         for ratio in ratios:
             config = penalised("squared", ratio, self.fit_intercept,
                                self.positive, self.standardize)
+            if factor is not None:
+                config.penalty_factor = engine.pointer(factor, "double *")
             found.append(search.search_path(self, config, X, y, weight, folds,
                                             _squares))
         k = min(range(len(ratios)), key=lambda i: found[i].least)
@@ -507,8 +529,13 @@ class ElasticNetCV(_Regressor):
             for each in list(zip(*found))[:4])
         config = penalised("squared", self.l1_ratio_, self.fit_intercept,
                            self.positive, self.standardize)
+        if factor is not None:
+            config.penalty_factor = engine.pointer(factor, "double *")
         set_lambda(config, self.alpha_)
-        return self._done(self._fitted(config, X, y, weight))
+        self.relax_ = found[k].relax
+        finished = self._fitted(config, X, y, weight)
+        refit.relax(self, self.relax_, config, X, y, weight)
+        return self._done(finished)
 
 
 class LassoCV(ElasticNetCV):
@@ -518,7 +545,8 @@ class LassoCV(ElasticNetCV):
                  fit_intercept=True, precompute="auto", max_iter=None,
                  tol=1e-6, copy_X=True, cv=None, verbose=0, n_jobs=None,
                  positive=False, random_state=None, selection="cyclic",
-                 standardize=False, callbacks=None):
+                 standardize=False, adaptive=None, first_fit=None, relax=1.0,
+                 callbacks=None):
         params.keep(self, locals())
 
 

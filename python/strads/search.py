@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 
-from . import engine
+from . import engine, refit
 from ._strads import ffi, lib
 
 
@@ -150,7 +150,8 @@ def warn_of_points(alphas, gaps, tol, name="path"):
 class Search(NamedTuple):
     """A cross-validated path: the alphas [n], the errors [n, folds], their
     means and standard errors [n]; the alpha of the least error, the largest one
-    within a standard error of it, and the least error."""
+    within a standard error of it, and the least error; and the share of the
+    penalised coefficients, of which the arrays are."""
 
     alphas: np.ndarray
     errors: np.ndarray
@@ -159,6 +160,7 @@ class Search(NamedTuple):
     best: float
     simplest: float
     least: float
+    relax: float
 
 
 def _alphas_of(model, config, X, y, weight):
@@ -195,6 +197,11 @@ def search_path(model, config, X, y, weight, folds, losses, offset=None,
     losses(z [rows, n], y [rows, 1]): the losses of predictions; whole: losses(z
     of all rows, held-out rows): their sums [n], and the weight that they are
     divided by. offset: [rows] of f64, strata: [rows] of u32, or None."""
+    shares = refit.shares_of(model)
+    each_share = [1.0] if shares is None else list(shares)
+    if shares is not None and engine.team():
+        raise ValueError("relax needs all rows in one process, and several "
+                         "processes fit together; leave it out")
     alphas = np.ascontiguousarray(_alphas_of(model, config, X, y, weight))
 
     def path(fold, stop, workers):
@@ -218,36 +225,52 @@ def search_path(model, config, X, y, weight, folds, losses, offset=None,
             raise finished.interrupted
         count = ffi.new("uint32_t *")
         points = lib.strads_glm_path(finished.state, count)
-        return path_points(points, count[0], X.shape[1])
+        found = path_points(points, count[0], X.shape[1])
+        if shares is None:
+            return (*found, None)
+        fit = options.fit
+        fit.lambda_ratio = 0
+        return (*found, path_points(refit.relaxed_points(
+            fit, rows, labels, kept, points, count[0], stop), count[0],
+            X.shape[1]))
 
-    errors = np.full((len(alphas), len(folds)), np.inf)
+    errors = np.full((len(alphas), len(each_share), len(folds)), np.inf)
     size, gaps = np.zeros(len(folds)), np.zeros(len(alphas))
-    for k, (_, coefficients, intercepts, gap) in enumerate(
+    for k, (_, coefficients, intercepts, gap, free) in enumerate(
             each_fold(model, folds, lambda *fold: engine.shared(
                 lambda: path(*fold)))):
         held = folds[k].test
         counted_rows = slice(None) if whole else held
-        z = safe_sparse_dot(X[counted_rows], coefficients,
-                            dense_output=True) + intercepts
-        if offset is not None:
-            z += offset[counted_rows, None]
-        if whole:
-            sums = np.append(*losses(z, held))
-        else:
-            each = np.ones(len(held)) if weight is None else weight[held]
-            sums = engine.agreed(lambda all_: np.sum(all_, axis=0), np.append(
-                each @ losses(z, y[held, None]), each.sum()))
-        size[k] = sums[-1]
-        errors[:len(intercepts), k] = sums[:-1] / max(size[k], 1e-300)
+
+        def margins(coefficients, intercepts):
+            z = safe_sparse_dot(X[counted_rows], coefficients,
+                                dense_output=True) + intercepts
+            return z if offset is None else z + offset[counted_rows, None]
+        penalised = margins(coefficients, intercepts)
+        relaxed = penalised if free is None else margins(free[1], free[2])
+        for r, share in enumerate(each_share):
+            z = penalised if share == 1 else \
+                share * penalised + (1 - share) * relaxed
+            if whole:
+                sums = np.append(*losses(z, held))
+            else:
+                each = np.ones(len(held)) if weight is None else weight[held]
+                sums = engine.agreed(
+                    lambda all_: np.sum(all_, axis=0),
+                    np.append(each @ losses(z, y[held, None]), each.sum()))
+            size[k] = sums[-1]
+            errors[:len(intercepts), r, k] = sums[:-1] / max(size[k], 1e-300)
         gaps[:len(gap)] = np.maximum(gaps[:len(gap)], gap)
     warn_of_points(alphas, gaps, model.tol,
                    f"{type(model).__name__}: folds' paths")
-    counted_in = errors[:, size > 0]  # folds with a row that counts
-    mean = counted_in.mean(axis=1)
+    counted_in = errors[..., size > 0]  # folds with a row that counts
+    mean = counted_in.mean(axis=-1)
     with np.errstate(invalid="ignore"):  # points that a path did not reach
-        deviation = counted_in.std(axis=1) / np.sqrt(
-            max(counted_in.shape[1] - 1, 1))
-    best = int(np.argmin(mean))
-    simplest = int(np.argmax(mean <= mean[best] + deviation[best]))
-    return Search(alphas, errors, mean, deviation, alphas[best],
-                  alphas[simplest], mean[best])
+        deviation = counted_in.std(axis=-1) / np.sqrt(
+            max(counted_in.shape[-1] - 1, 1))
+    best, r = np.unravel_index(np.argmin(mean), mean.shape)
+    simplest = int(np.argmax(np.any(
+        mean <= mean[best, r] + deviation[best, r], axis=1)))
+    return Search(alphas, errors[:, r], mean[:, r], deviation[:, r],
+                  alphas[best], alphas[simplest], mean[best, r],
+                  float(each_share[r]))
