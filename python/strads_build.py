@@ -338,6 +338,8 @@ typedef struct strads_model {
     const char *options;
     strads_model_fit fit;
     strads_baseline baseline;
+    uint32_t n_thresholds;
+    const double *thresholds;
     ...;
 } strads_model;
 strads_err strads_model_write(const strads_model *, const char *);
@@ -372,6 +374,7 @@ double strads_glm_lambda_max(const void *);
 bool strads_glm_separable(const void *);
 const double *strads_glm_intercepts(const void *);
 const strads_baseline *strads_glm_baseline(const void *);
+const double *strads_glm_thresholds(const void *, uint32_t *);
 strads_err strads_glm_loss(const strads_glm_options *, uint64_t,
                            const double *, const double *, double *);
 double strads_glm_mean(const char *, double);

@@ -94,14 +94,20 @@ strads_err cli_linear_outputs_read(const cli_linear_kind *kind,
     out->kind = kind;
     out->probabilities =
         classes && kind->probabilities && !(loss && strstr(loss, "hinge"));
-    out->softmax = kind->net || (multi && strcmp(multi, "softmax") == 0) ||
-                   (glm && loss && strcmp(loss, "multinomial") == 0);
+    out->softmax =
+        kind->net || (multi && strcmp(multi, "softmax") == 0) ||
+        (glm && loss &&
+         (strcmp(loss, "multinomial") == 0 || strcmp(loss, "ordinal") == 0));
+    out->ordinal = glm && loss && strcmp(loss, "ordinal") == 0;
     out->loss = glm ? loss : NULL;
     out->context = kind->fm ? says->context : 0;
     const bool good =
         (!kind->by_loss || loss) &&
         (!classes || (all && cli_labels_read(all, &out->of))) &&
-        (kind->net || kind->fm || model->width == cli_labels_sums(&out->of));
+        (kind->net || kind->fm ||
+         (out->ordinal
+              ? model->width == 1 && model->n_thresholds + 1 == out->of.n
+              : model->width == cli_labels_sums(&out->of)));
     out->width =
         kind->net || kind->fm ? cli_labels_sums(&out->of) : model->width;
     if (!good && !kind->classifies)
@@ -156,9 +162,10 @@ static strads_err make_vectors(linear *l)
     const uint64_t columns = there > m->columns ? there : m->columns;
     CLI_TRY(cli_reserve((columns + 1) * width, sizeof *l->w, "the coefficients",
                         &l->w));
-    CLI_TRY(cli_reserve(3 * width, sizeof *l->b, "the coefficients", &l->b));
-    l->sum = l->b + width;
-    l->say = l->sum + width;
+    const size_t scores = l->as.ordinal ? l->as.of.n : width;
+    CLI_TRY(cli_reserve(3 * scores, sizeof *l->b, "the coefficients", &l->b));
+    l->sum = l->b + scores;
+    l->say = l->sum + scores;
     for (uint64_t k = 0; k < m->n; k++) {
         memcpy(l->w + m->index[k] * width, m->value + k * width,
                width * sizeof *l->w);
@@ -298,6 +305,38 @@ static strads_err read_both(void *state, const char *const *path)
     return STRADS_OK;
 }
 
+/* log(1 / (1 + exp(-sum))), without underflow. */
+static double log_sigmoid(double sum)
+{
+    return sum < 0 ? sum - log1p(exp(sum)) : -log1p(exp(-sum));
+}
+
+/* Replaces the margin z of ordered classes by scores as of other classes: the
+ * log odds of the second of two, or log probabilities. Of P(class <= k) =
+ * s(t_k - z) they are those of s(a) - s(b) = s(a) s(-b) (1 - exp(b - a)). */
+static void score_levels(linear *l)
+{
+    const double z = l->sum[0], *t = l->model->thresholds;
+    const uint32_t n = l->as.of.n;
+    if (n == 2) {
+        l->sum[0] = z - t[0];
+        return;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const double a = k + 1 < n ? t[k] - z : INFINITY;
+        const double b = k > 0 ? t[k - 1] - z : -INFINITY;
+        l->sum[k] = fmax(log_sigmoid(a) + log_sigmoid(-b) + log(-expm1(b - a)),
+                         log(DBL_MIN));
+    }
+}
+
+/* The number of a row's scores. */
+static uint32_t count_scores(const linear *l)
+{
+    return l->as.ordinal && l->what != DECISION ? cli_labels_sums(&l->as.of)
+                                                : l->as.width;
+}
+
 static void add_up_row(linear *l, uint64_t i)
 {
     const strads_sparse *rows = &l->share->by_row;
@@ -312,6 +351,8 @@ static void add_up_row(linear *l, uint64_t i)
         for (uint32_t c = 0; c < width; c++)
             l->sum[c] += rows->f64[e] * w[c];
     }
+    if (l->as.ordinal && l->what != DECISION)
+        score_levels(l);
     if (l->as.loss && l->as.of.n == 0 && l->what < DECISION)
         l->sum[0] = strads_glm_mean(l->as.loss, l->sum[0]);
 }
@@ -324,12 +365,6 @@ static double label_of(const linear *l, uint64_t i)
 }
 
 /* ---- from scores to outputs ---------------------------------------------- */
-
-/* log(1 / (1 + exp(-sum))), without underflow. */
-static double log_sigmoid(double sum)
-{
-    return sum < 0 ? sum - log1p(exp(sum)) : -log1p(exp(-sum));
-}
 
 /* With more than two classes: log probabilities, from the probability of each
  * class against the rest, scaled to a sum of 1. */
@@ -351,8 +386,9 @@ static void find_logs(const linear *l, const double *sum, double *out)
 static void find_probabilities(linear *l)
 {
     if (l->as.of.n == 2) {
-        l->say[0] = l->as.loss ? strads_glm_mean(l->as.loss, l->sum[0])
-                               : 1 / (1 + exp(-l->sum[0]));
+        l->say[0] = l->as.loss && !l->as.ordinal
+                        ? strads_glm_mean(l->as.loss, l->sum[0])
+                        : 1 / (1 + exp(-l->sum[0]));
         return;
     }
     find_logs(l, l->sum, l->say);
@@ -417,7 +453,7 @@ static uint32_t make_heading(const linear *l, heading *h)
     const bool alone = l->what == NUMBER || l->what == LABEL;
     const uint32_t n = l->what == SURVIVAL ? l->n_times
                        : alone             ? 1
-                                           : l->as.width;
+                                           : count_scores(l);
     const bool names = l->what == LABEL && l->as.of.names;
     for (uint32_t k = 0; l->what == SURVIVAL && k < n; k++) {
         (void)snprintf(h->name[k], sizeof h->name[k], "survival_%g",
@@ -683,7 +719,7 @@ static strads_err take_sums(evaluation *e, const char *data)
 {
     linear *l = &e->l;
     const uint64_t rows = l->share->label ? l->rows : 0;
-    const size_t width = l->as.width;
+    const size_t width = count_scores(l);
     if (rows == 0) {
         return strads_fail(STRADS_EINVAL,
                            "%s: has no rows with labels to judge the model by",
@@ -715,7 +751,8 @@ static linear_interval find_auc(evaluation *e)
     double n = 0;
     for (uint32_t c = of->n == 2; c < of->n; c++) {
         for (uint64_t i = 0; i < rows; i++) {
-            e->score[i] = e->sums[i * e->l.as.width + (of->n == 2 ? 0 : c)];
+            e->score[i] =
+                e->sums[i * count_scores(&e->l) + (of->n == 2 ? 0 : c)];
             e->is_class[i] = e->label[i] == of->label[c];
         }
         linear_interval auc = linear_evaluate_auc(rows, e->score, e->is_class);
@@ -752,7 +789,7 @@ static void measure_classes(evaluation *e)
     const linear *l = &e->l;
     const cli_labels *of = &l->as.of;
     for (uint64_t i = 0; i < l->tally.rows; i++) {
-        uint32_t given = cli_labels_best(of, e->sums + i * l->as.width);
+        uint32_t given = cli_labels_best(of, e->sums + i * count_scores(l));
         for (uint32_t c = 0; c < of->n; c++)
             e->tally[c].rows += e->label[i] == of->label[c];
         e->tally[given].given++;

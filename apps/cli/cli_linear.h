@@ -41,6 +41,7 @@ typedef struct cli_linear_outputs {
     const cli_linear_kind *kind;
     cli_labels of; /* its classes, negative one first; n is 0: numbers */
     bool probabilities, softmax;
+    bool ordinal;     /* one score, and thresholds of ordered classes */
     const char *loss; /* loss of a glm model, which defines the outputs; NULL:
                        * not a glm */
     uint32_t width;   /* scores of a row */

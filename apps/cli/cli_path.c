@@ -814,6 +814,16 @@ static strads_err write_path_model(const cli_trained *trained, const char *path)
                                   .partitions =
                                       strads_result_partitions(result)}};
     cli_model_name(&model, trained->data, trained->target);
+    double *thresholds = NULL;
+    if (!trained->train->errors) /* no state of columns */
+        (void)strads_glm_thresholds(strads_result_state(result),
+                                    &model.n_thresholds);
+    CLI_TRY(cli_reserve(model.n_thresholds + 1, sizeof *thresholds,
+                        "the thresholds", &thresholds));
+    model.thresholds = thresholds;
+    if (model.n_thresholds > 0)
+        CLI_TRY(strads_glm_point_thresholds(trained->data, own.config, point,
+                                            model.n_thresholds, thresholds));
     const strads_err err = cli_model_write(&model, path, trained->quiet);
     free(options);
     return err;

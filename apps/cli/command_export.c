@@ -187,6 +187,12 @@ static strads_err export_model(void *state, const char *const *path)
     CLI_TRY(cli_model_read(path[0], NULL, &e->model));
     CLI_TRY(
         cli_linear_outputs_read(e->use.command->of, path[0], e->model, &e->as));
+    if (e->as.ordinal) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: is of the loss ordinal, which export does not "
+                           "write; use strads glm predict",
+                           path[0]);
+    }
     if (e->model->columns == 0) {
         return strads_fail(STRADS_EINVAL, "%s: the model has no columns",
                            path[0]);

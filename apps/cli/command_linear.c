@@ -33,12 +33,15 @@ static bool names_two(const char *classes)
     return comma && !strchr(comma + 1, ',');
 }
 
-static void describe_labels(const char *classes, bool softmax)
+static void describe_labels(const char *classes, const char *loss)
 {
-    const char *many =
-        softmax ? ": all at once, by softmax" : ": each against the rest";
+    const char *many = strcmp(loss, "multinomial") == 0
+                           ? ": all at once, by softmax"
+                           : ": each against the rest";
     cli_say(false, "labels %s%s", classes,
-            names_two(classes) ? ": the second is positive" : many);
+            strcmp(loss, "ordinal") == 0 ? ": in this order"
+            : names_two(classes)         ? ": the second is positive"
+                                         : many);
 }
 
 /* All programs except the dual ones have glm's state. */
@@ -46,6 +49,7 @@ static void glm_complete(const void *state, strads_model *model)
 {
     cli_train_intercepts(strads_glm_intercepts(state), model);
     model->baseline = *strads_glm_baseline(state);
+    model->thresholds = strads_glm_thresholds(state, &model->n_thresholds);
 }
 
 static void path_resolve(const void *state, void *config)
@@ -178,7 +182,7 @@ static void columns_describe_path(const void *state)
     const strads_lasso_options o = strads_columns_resolved(state);
     const strads_columns_work work = strads_columns_worked(state);
     if (o.classes)
-        describe_labels(o.classes, false);
+        describe_labels(o.classes, "logistic");
     cli_say(false,
             "solved by columns: %" PRIu64 " passes over all of them, %" PRIu64
             " unpacked, %" PRIu64 " coordinate updates, all on workers",
@@ -305,7 +309,7 @@ static void glm_describe(const void *state)
     const strads_glm_options *o = strads_glm_resolved(state);
     cli_say_separable(state);
     if (o->classes)
-        describe_labels(o->classes, strcmp(o->loss, "multinomial") == 0);
+        describe_labels(o->classes, o->loss);
     if (o->lambda > 0)
         describe_lambda(o->lambda, strads_glm_lambda_max(state));
 }
@@ -325,7 +329,7 @@ static void logistic_complete_dual(const void *state, strads_model *model)
 static void logistic_describe_dual(const void *state)
 {
     const strads_logistic_options o = strads_logistic_dual_resolved(state);
-    describe_labels(o.classes, false);
+    describe_labels(o.classes, "logistic");
     cli_say(false, "lambda %.6g, an L2 penalty alone, solved in the dual",
             o.lambda);
 }

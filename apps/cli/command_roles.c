@@ -58,8 +58,9 @@ static strads_err check_roles(void *state, void *config)
     return STRADS_OK;
 }
 
-static bool tunes_roles(const void *config)
+static bool tunes_roles(const void *state, const void *config)
 {
+    (void)state;
     (void)config;
     return chooses_roles;
 }

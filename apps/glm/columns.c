@@ -701,7 +701,7 @@ static strads_err refuse_options(const glm_problem *p)
 {
     const strads_glm_options *o = &p->options;
     const char *lacks = p->loss->joint    ? "multinomial"
-                        : p->loss->whole  ? "cox"
+                        : p->loss->whole  ? o->loss
                         : p->loss->smooth ? "quantile"
                         : p->penalty != &glm_penalty_l1 &&
                                 p->penalty != &glm_penalty_elastic_net

@@ -63,6 +63,7 @@ typedef struct rest {
     uint32_t *stratum;
     double *sum;                     /* [rows of the fold] x'w */
     double *z, *c;                   /* [rows] for a loss of all rows */
+    double *held_count;              /* [rows] */
     strads_glm_path_options options; /* including their weights */
 } rest;
 
@@ -95,6 +96,7 @@ static void rest_free(rest *r)
     free(r->sum);
     free(r->z);
     free(r->c);
+    free(r->held_count);
 }
 
 static bool rest_new(const study *s, rest *r)
@@ -109,6 +111,7 @@ static bool rest_new(const study *s, rest *r)
                 .sum = calloc(rows + 1, sizeof(double)),
                 .z = calloc(rows + 1, sizeof(double)),
                 .c = calloc(rows + 1, sizeof(double)),
+                .held_count = calloc(rows + 1, sizeof(double)),
                 .options = s->o.path};
     strads_glm_options *fit = &r->options.fit;
     const bool weighs =
@@ -121,7 +124,7 @@ static bool rest_new(const study *s, rest *r)
     r->options.lambda = s->path->lambda;
     const bool other = copy_new(s, &r->other), held = copy_new(s, &r->held);
     return other && held && r->place && r->label && r->weight && r->offset &&
-           r->stratum && r->sum && r->z && r->c;
+           r->stratum && r->sum && r->z && r->c && r->held_count;
 }
 
 static uint64_t row_of(const strads_sparse *by_col, uint64_t j, uint64_t e)
@@ -265,6 +268,18 @@ static void judge_point_whole(const study *s, rest *r, uint32_t f,
         if (s->folds.of[i] != f)
             r->z[i] = r->sum[r->place[i]] + (s->offset ? s->offset[i] : 0);
         r->c[i] = s->folds.of[i] != f ? s->weight[i] : 0;
+    }
+    if (loss->apart) { /* with the thresholds of the others */
+        for (uint64_t i = 0; i < rows; i++) {
+            const bool held = s->folds.of[i] == f;
+            r->c[i] = held ? 0 : s->count[i];
+            r->held_count[i] = held ? s->count[i] : 0;
+        }
+        *error =
+            s->folds.size[f] > 0
+                ? 2 * loss->apart(&others, r->held_count) / s->folds.size[f]
+                : 0;
+        return;
     }
     const double of_all = loss->evaluate(&all, s->problem.p, NULL, NULL);
     const double of_others = loss->evaluate(&others, s->problem.p, NULL, NULL);
@@ -527,6 +542,17 @@ static strads_err read_labels(study *s, uint64_t rows)
     return err;
 }
 
+/* For a loss of levels: their numbers. */
+static strads_err read_levels(study *s, uint64_t rows)
+{
+    s->rank = calloc(rows + 1, sizeof(*s->rank));
+    if (!s->rank)
+        return strads_fail(STRADS_ENOMEM, "no memory for the levels of rows");
+    for (uint64_t i = 0; i < rows; i++)
+        s->rank[i] = glm_level_of(&s->classes, s->label[i]);
+    return STRADS_OK;
+}
+
 /* For a loss of all rows: ranks and strata. Folds are then as heavy as their
  * events. */
 static strads_err read_times(study *s, uint64_t rows)
@@ -535,6 +561,8 @@ static strads_err read_times(study *s, uint64_t rows)
 
     if (!s->problem.loss->whole)
         return STRADS_OK;
+    if (s->problem.loss->labels == GLM_LEVELS)
+        return read_levels(s, rows);
     if ((err = glm_read_strata(&s->o.path.fit, rows, &s->stratum)))
         return err;
     s->rank = calloc(rows + 1, sizeof(*s->rank));

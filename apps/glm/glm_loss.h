@@ -23,7 +23,8 @@
     LOSS("huber", huber)                 \
     LOSS("quantile", quantile)           \
     LOSS("cox", cox)                     \
-    LOSS("cox-efron", cox_efron)
+    LOSS("cox-efron", cox_efron)         \
+    LOSS("ordinal", ordinal)
 
 /* Rows: targets, weights, margins. */
 typedef logistic_rows glm_rows;
@@ -39,6 +40,7 @@ typedef enum glm_labels {
     GLM_COUNTS,   /* y is the label, >= 0 */
     GLM_POSITIVE, /* y is the label, > 0 */
     GLM_CLASSES,  /* y is -1 or 1, the second class is 1 */
+    GLM_LEVELS,   /* classes in order; y is the class's number, from 1 */
     GLM_TIMES     /* the label is the time of an event, or minus the time up to
                    * which there was none; y is its rank with that sign
                    * (glm_rank_times) */
@@ -73,6 +75,12 @@ typedef struct glm_loss {
      * to and at the time of each rank: hazard[ranks + 1], from 1. NaN: margins
      * are too far apart. */
     void (*hazards)(const glm_rows *rows, double *hazard);
+    /* Of a whole loss of levels: the best thresholds at these margins,
+     * out[levels - 1], ascending; that of a level without weight equals its
+     * neighbour's. NaN: margins are too far apart. And the sum of held f with
+     * the thresholds of `rows`, which the weights held[rows] do not affect. */
+    void (*thresholds)(const glm_rows *rows, uint32_t levels, double *out);
+    double (*apart)(const glm_rows *rows, const double *held);
     double (*mean)(double z);    /* the expected y at a margin; for classes, the
                                * probability of the second */
     double (*link)(double mean); /* the inverse of mean */

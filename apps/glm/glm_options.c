@@ -171,7 +171,8 @@ static strads_err check_parameters(const glm_problem *p)
                            "the loss %s takes no bounds; leave lower and upper "
                            "out",
                            o->loss);
-    if (!p->loss->whole && ((o->strata && *o->strata) || o->row_stratum))
+    if (p->loss->labels != GLM_TIMES &&
+        ((o->strata && *o->strata) || o->row_stratum))
         return strads_fail(STRADS_EINVAL,
                            "there are strata, and the loss %s has none; leave "
                            "strata out, or take the loss cox or cox-efron",
@@ -186,7 +187,7 @@ static strads_err check_parameters(const glm_problem *p)
         return strads_fail(STRADS_EINVAL,
                            "the penalty none has no lambda; leave lambda, "
                            "lambda-ratio and c out");
-    if (p->loss->labels != GLM_CLASSES && (o->classes || glm_weighs_classes(o)))
+    if (!glm_is_of_classes(p->loss) && (o->classes || glm_weighs_classes(o)))
         return strads_fail(STRADS_EINVAL,
                            "the loss %s is for numbers and has no classes; "
                            "leave classes and class-weight out",
@@ -247,5 +248,5 @@ bool glm_named_labels(const void *config)
     glm_problem p;
 
     return glm_options_resolve(config, &p) == STRADS_OK &&
-           p.loss->labels == GLM_CLASSES;
+           glm_is_of_classes(p.loss);
 }

@@ -316,7 +316,9 @@ typedef struct glm_state {
     double drift; /* at the end: what workers' margins lack, because columns
                    * are shifted */
     glm_baseline baseline;
-    bool began;     /* the first scan is done; */
+    uint32_t levels;    /* of a loss of levels, and at the end of the run */
+    double *thresholds; /* [levels - 1] */
+    bool began;         /* the first scan is done; */
     double *held;   /* [columns] start values, until lambda is found; or NULL */
     double *b;      /* [width], minus c'w of origins c until the run ends */
     double *origin; /* [columns], NULL: all are 0 */
@@ -373,6 +375,12 @@ typedef struct glm_state {
 static inline size_t glm_at(const glm_state *state, uint32_t k)
 {
     return (size_t)k * state->width + state->target;
+}
+
+/* True if a loss is of classes, one a problem or in order. */
+static inline bool glm_is_of_classes(const glm_loss *loss)
+{
+    return loss->labels == GLM_CLASSES || loss->labels == GLM_LEVELS;
 }
 
 /* True if only bounds limit it. */
@@ -610,6 +618,8 @@ strads_err glm_read_strata(const strads_glm_options *options, uint64_t rows,
 /* Converts n labels of times to ranks, from 1: ascending by stratum (NULL: one)
  * and time, with an unused rank between strata. STRADS_ENOMEM. */
 strads_err glm_rank_times(uint64_t n, const uint32_t *stratum, double *y);
+/* The number of a label among classes, from 1; 0: it is none of them. */
+double glm_level_of(const linear_classes *classes, double label);
 /* A phase before each scan, and at the end of a run for the baseline hazard:
  * the rows of all go to all. */
 size_t glm_risks_size(const strads_task *task);

@@ -53,6 +53,7 @@ static strads_err read_known_rows(const strads_data *data, glm_known *known)
     const linear_classes *classes = &known->classes;
     const strads_range all = {0, known->rows};
     const strads_share *share;
+    const bool levels = known->problem.loss->labels == GLM_LEVELS;
     uint32_t *stratum = NULL;
     strads_err err = STRADS_OK;
 
@@ -70,7 +71,8 @@ static strads_err read_known_rows(const strads_data *data, glm_known *known)
     }
     for (uint64_t i = 0; i < known->rows && !err; i++) {
         const double label = known->label[i];
-        known->y[i] = classes->n == 0              ? label
+        known->y[i] = classes->n == 0 ? label
+                      : levels        ? glm_level_of(classes, label)
                       : label == classes->label[1] ? 1
                                                    : -1;
         known->c[i] = known->weight[i] *
@@ -78,7 +80,7 @@ static strads_err read_known_rows(const strads_data *data, glm_known *known)
     }
     if (!err && (o->row_offset || (o->offset && *o->offset)))
         err = glm_read_offsets(o, &all, known->rows, known->o);
-    if (err || !known->problem.loss->whole)
+    if (err || known->problem.loss->labels != GLM_TIMES)
         return err;
     if (!(err = glm_read_strata(o, known->rows, &stratum)))
         err = glm_rank_times(known->rows, stratum, known->y);
@@ -281,17 +283,23 @@ static strads_err refit_point(const strads_data *data, const glm_known *known,
     return fit_selected(data, known, engine, n, f);
 }
 
-/* The deviance of a point's coefficients, which are of the columns x. */
-static double find_deviance(const glm_known *known, const selected *x,
-                            const strads_path_point *point)
+/* z of a point's coefficients, which are of the columns x; their deviance. */
+static void find_known_margins(const glm_known *known, const selected *x,
+                               const strads_path_point *point)
 {
-    const glm_rows rows = {known->rows, known->y, known->c, known->z};
-
     for (uint64_t i = 0; i < known->rows; i++)
         known->z[i] = known->o[i] + point->intercept;
     for (uint64_t k = 0; k < point->nonzeros; k++)
         for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
             known->z[x->index[e]] += x->value[e] * point->value[k];
+}
+
+static double find_deviance(const glm_known *known, const selected *x,
+                            const strads_path_point *point)
+{
+    const glm_rows rows = {known->rows, known->y, known->c, known->z};
+
+    find_known_margins(known, x, point);
     return 2 *
            known->problem.loss->evaluate(&rows, known->problem.p, NULL, NULL);
 }
@@ -323,6 +331,34 @@ static strads_err mix_refit(const glm_known *known, const refit *f,
     return STRADS_OK;
 }
 
+strads_err strads_glm_point_thresholds(const strads_data *data,
+                                       const strads_glm_options *options,
+                                       const strads_path_point *point,
+                                       uint32_t n, double *thresholds)
+{
+    glm_known known = {0};
+    selected x = {0};
+    strads_err err = glm_known_new(data, options, &known);
+
+    if (!err && (known.problem.loss->labels != GLM_LEVELS ||
+                 n + 1 != known.classes.n || !glm_has_columns(data)))
+        err = strads_fail(STRADS_EINVAL,
+                          "%u thresholds of the loss %s with %u classes; "
+                          "expected the loss ordinal, a threshold fewer than "
+                          "classes, and data by rows",
+                          n, known.problem.options.loss, known.classes.n);
+    if (!err)
+        err = select_columns(data, point, &x);
+    if (!err) {
+        const glm_rows rows = {known.rows, known.y, known.c, known.z};
+        find_known_margins(&known, &x, point);
+        known.problem.loss->thresholds(&rows, n + 1, thresholds);
+    }
+    selected_free(&x);
+    glm_known_free(&known);
+    return err;
+}
+
 void strads_glm_relaxed_free(strads_path_point *points, uint32_t n)
 {
     for (uint32_t k = 0; points && k < n; k++) {
@@ -346,6 +382,11 @@ static strads_err check_relaxed(const strads_data *data,
                            "and the penalty %s selects none; take l1, "
                            "elastic-net, group, sparse-group, mcp or scad",
                            problem->options.penalty);
+    if (problem->loss->labels == GLM_LEVELS)
+        return strads_fail(STRADS_EINVAL,
+                           "relax: the loss %s has no relaxed fits; leave it "
+                           "out",
+                           problem->options.loss);
     if (problem->loss->joint || !glm_has_columns(data))
         return strads_fail(STRADS_EINVAL,
                            "relax is for numbers and two classes, and data "

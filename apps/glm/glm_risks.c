@@ -224,6 +224,29 @@ double strads_glm_survival(const strads_baseline *b, uint32_t stratum,
     return low < b->n && b->stratum[low] == stratum ? 1 : NAN;
 }
 
+/* The thresholds of levels, at the last coefficients. */
+static strads_err find_levels(glm_state *state, const double *in)
+{
+    const uint64_t n = state->set.rows;
+    double *y = calloc(3 * n + 1, sizeof(*y)), *c = y + n, *z = c + n;
+
+    free(state->thresholds);
+    state->thresholds = calloc(state->levels, sizeof(*state->thresholds));
+    if (!y || !state->thresholds) {
+        free(y);
+        return strads_fail(STRADS_ENOMEM, "no memory for the thresholds");
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        y[i] = in[i * RISK];
+        c[i] = in[i * RISK + 1];
+        z[i] = in[i * RISK + 2] + state->drift;
+    }
+    const glm_rows rows = {n, y, c, z};
+    state->problem.loss->thresholds(&rows, state->levels, state->thresholds);
+    free(y);
+    return STRADS_OK;
+}
+
 strads_err glm_aggregate_risks(strads_commit *commit)
 {
     glm_state *state = commit->state;
@@ -233,7 +256,11 @@ strads_err glm_aggregate_risks(strads_commit *commit)
                            "the rows that workers sent do not fit the data: a "
                            "node runs another version or is broken");
     state->risks_known = true;
-    return state->finishes ? find_baseline(state, commit->partial) : STRADS_OK;
+    if (!state->finishes)
+        return STRADS_OK;
+    return state->problem.loss->labels == GLM_LEVELS
+               ? find_levels(state, commit->partial)
+               : find_baseline(state, commit->partial);
 }
 
 strads_err glm_receive_risks(strads_task *task)
@@ -254,7 +281,7 @@ strads_err glm_receive_risks(strads_task *task)
         c[i] = in[1];
         z[i] = in[2];
     }
-    if (begins) {
+    if (begins && local->problem.loss->labels == GLM_TIMES) {
         uint32_t *stratum = NULL;
         err = glm_read_strata(&local->problem.options, n, &stratum);
         if (!err)

@@ -30,7 +30,7 @@ strads_err glm_update_labels(strads_task *task)
     const glm_local *local = task->local;
     survey *s = (survey *)(void *)task->partial;
     linear_survey *labels = (linear_survey *)(void *)(s + 1);
-    const bool classes = local->problem.loss->labels == GLM_CLASSES;
+    const bool classes = glm_is_of_classes(local->problem.loss);
 
     linear_survey_begin(labels, task->width);
     for (uint64_t i = 0; i < local->rows; i++) {
@@ -74,11 +74,12 @@ strads_err glm_classes_of(const glm_problem *problem, const strads_names *names,
                                          .weights = o->weights};
 
     *out = (linear_classes){0};
-    if (problem->loss->labels != GLM_CLASSES)
+    if (!glm_is_of_classes(problem->loss))
         return STRADS_OK;
     const strads_err err = linear_classes_of(&wanted, labels, out);
     const uint32_t n = out->n;
-    if (err || linear_classes_width(n) == width)
+    if (err || problem->loss->labels == GLM_LEVELS ||
+        linear_classes_width(n) == width)
         return err;
     linear_classes_free(out);
     return strads_fail(STRADS_EINVAL,
@@ -120,8 +121,7 @@ static strads_err check_labels(const glm_problem *problem, const survey *s,
                            "the time of an event, or minus the time up to "
                            "which there was none",
                            problem->options.loss);
-    if (problem->loss->labels == GLM_CLASSES ||
-        problem->loss->labels == GLM_TIMES)
+    if (glm_is_of_classes(problem->loss) || problem->loss->labels == GLM_TIMES)
         return STRADS_OK;
     if (s->largest > GLM_NUMBER_MAX)
         return strads_fail(STRADS_EINVAL,
@@ -173,6 +173,20 @@ static strads_err classes_of(const glm_problem *problem,
     return err;
 }
 
+double glm_level_of(const linear_classes *classes, double label)
+{
+    for (uint32_t k = 0; k < classes->n; k++)
+        if (classes->label[k] == label)
+            return k + 1;
+    return 0;
+}
+
+static void take_levels(glm_local *local, const strads_share *share)
+{
+    for (uint64_t i = 0; i < local->rows; i++)
+        local->y[i] = glm_level_of(&local->classes, share->label[i]);
+}
+
 /* Sets the signs of the current problem's positive rows. */
 static void take_signs(glm_local *local, const strads_share *share)
 {
@@ -192,7 +206,9 @@ static void take_classes(glm_local *local, const strads_share *share,
     local->classes = *classes;
     *classes = (linear_classes){0};
     classes = &local->classes;
-    if (classes->n > 0)
+    if (classes->n > 0 && local->problem.loss->labels == GLM_LEVELS)
+        take_levels(local, share);
+    else if (classes->n > 0)
         take_signs(local, share);
     else
         memcpy(local->y, share->label, local->rows * sizeof(*local->y));
@@ -407,7 +423,10 @@ strads_err glm_aggregate_labels(strads_commit *commit)
                             &state->smoothing);
     err = set_first_intercepts(commit, s, &classes);
     if (classes.n > 0 && !err) {
-        note_first_values(state, &classes);
+        if (state->problem.loss->labels == GLM_LEVELS)
+            state->levels = classes.n;
+        else
+            note_first_values(state, &classes);
         err = linear_classes_write(&classes, names, &state->classes);
         state->problem.options.classes = state->classes;
     } else if (state->problem.loss->labels == GLM_NUMBERS && s->largest > 0) {
@@ -771,7 +790,7 @@ strads_err glm_aggregate_rows(strads_commit *commit)
         set->z[i] = in[3];
         state->offsets += in[1] * (in[2] + state->level);
     }
-    if (state->problem.loss->whole) {
+    if (state->problem.loss->labels == GLM_TIMES) {
         strads_err err = state->stratum
                              ? STRADS_OK
                              : glm_read_strata(&state->problem.options,

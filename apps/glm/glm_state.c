@@ -159,7 +159,7 @@ strads_err glm_shape_problem(const glm_problem *problem,
                            "cut is columns, and this program works by rows: "
                            "leave cut out, or use the program with -columns "
                            "behind its name");
-    if (problem->loss->labels == GLM_CLASSES)
+    if (glm_is_of_classes(problem->loss))
         err = linear_classes_count(problem->options.classes, data, &classes);
     if (err)
         return err;
@@ -168,7 +168,8 @@ strads_err glm_shape_problem(const glm_problem *problem,
                            "there are %u labels, and a softmax has at most %d; "
                            "fit each against the rest",
                            classes, GLM_SOFTMAX_MAX);
-    shape->width = linear_classes_width(classes);
+    shape->width =
+        problem->loss->labels == GLM_LEVELS ? 1 : linear_classes_width(classes);
     shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
     shape->parameters += problem->options.intercept;
@@ -329,6 +330,7 @@ void glm_end(void *begun)
     free(state->baseline.stratum);
     free(state->baseline.time);
     free(state->baseline.hazard);
+    free(state->thresholds);
     glm_groups_free(&state->groups);
     glm_bounds_free(&state->bounds);
     glm_path_free(state->path);
@@ -361,6 +363,14 @@ const double *strads_glm_intercepts(const void *state)
     return ((const glm_state *)state)->b;
 }
 
+const double *strads_glm_thresholds(const void *state, uint32_t *n)
+{
+    const glm_state *own = state;
+
+    *n = own->thresholds ? own->levels - 1 : 0;
+    return own->thresholds;
+}
+
 double strads_glm_lambda_max(const void *state)
 {
     return ((const glm_state *)state)->lambda_max;
@@ -381,7 +391,7 @@ strads_err strads_glm_loss(const strads_glm_options *options, uint64_t rows,
     double *c = NULL, *rank = NULL;
     strads_err err = glm_options_resolve(options, &problem);
 
-    if (!err && problem.loss->labels == GLM_CLASSES)
+    if (!err && glm_is_of_classes(problem.loss))
         err = strads_fail(STRADS_EINVAL,
                           "the loss %s is of classes; expected one of numbers",
                           problem.options.loss);
@@ -417,5 +427,5 @@ bool strads_glm_classifies(const char *loss)
 {
     const glm_loss *found = glm_loss_find(loss);
 
-    return found && found->labels == GLM_CLASSES;
+    return found && glm_is_of_classes(found);
 }

@@ -34,6 +34,7 @@ void strads_model_free(strads_model *model)
         free(whole->stratum);
         free(whole->time);
         free(whole->hazard);
+        free(whole->thresholds);
         free(whole->target);
         strads_names_free(whole->names);
         free(model);
@@ -201,6 +202,24 @@ static strads_err check_baseline(const strads_baseline *b)
     return STRADS_OK;
 }
 
+static bool are_thresholds(const double *at, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (!isfinite(at[k]) || (k > 0 && at[k] < at[k - 1]))
+            return false;
+    return true;
+}
+
+static strads_err check_thresholds(const strads_model *model)
+{
+    return are_thresholds(model->thresholds, model->n_thresholds)
+               ? STRADS_OK
+               : strads_fail(STRADS_EINVAL,
+                             "the model's thresholds are not finite and "
+                             "ascending: one of its classes has no rows; fit "
+                             "again without that class");
+}
+
 /* All columns have names, or none has, and names are UTF-8. */
 static strads_err check_names(const strads_model *model)
 {
@@ -330,6 +349,15 @@ static void write_baseline(FILE *file, const strads_baseline *b)
     (void)fputs("]\n  },\n", file);
 }
 
+static void write_thresholds(FILE *file, const strads_model *model)
+{
+    if (model->n_thresholds == 0)
+        return;
+    (void)fputs("  \"thresholds\": [", file);
+    write_numbers(file, model->n_thresholds, model->thresholds);
+    (void)fputs("],\n", file);
+}
+
 static void write_model(FILE *file, const strads_model *model,
                         const char *program, const char *options)
 {
@@ -349,6 +377,7 @@ static void write_model(FILE *file, const strads_model *model,
                   model->value);
     (void)fputs("]\n  },\n", file);
     write_baseline(file, &model->baseline);
+    write_thresholds(file, model);
     (void)fprintf(file, "  \"options\": %s,\n", options);
     write_fit(file, &model->fit);
     (void)fputs("\n}\n", file);
@@ -365,6 +394,8 @@ strads_err strads_model_write(const strads_model *model, const char *path)
         err = check_names(model);
     if (!err)
         err = check_baseline(&model->baseline);
+    if (!err)
+        err = check_thresholds(model);
     if (err)
         return err;
     char *program = quote(model->program);
@@ -434,11 +465,10 @@ static strads_err check_head(const char *path, const json_t *root,
 
 static strads_err check_members(const char *path, const json_t *root)
 {
-    static const char *const known[] = {"format",   "version",   "program",
-                                        "columns",  "intercept", "coefficients",
-                                        "options",  "fit",       "width",
-                                        "target",   "names",     "means",
-                                        "baseline", NULL};
+    static const char *const known[] = {
+        "format",       "version", "program",  "columns",    "intercept",
+        "coefficients", "options", "fit",      "width",      "target",
+        "names",        "means",   "baseline", "thresholds", NULL};
     void *at;
     for (at = json_object_iter((json_t *)root); at;
          at = json_object_iter_next((json_t *)root, at)) {
@@ -676,6 +706,30 @@ static strads_err read_baseline(const char *path, const json_t *root,
                                "of equal length, ascending");
 }
 
+static strads_err read_thresholds(const char *path, const json_t *root,
+                                  strads_model *model)
+{
+    sti_model *own = (sti_model *)model;
+    const json_t *all = json_object_get(root, "thresholds");
+    const size_t n = json_array_size(all);
+    if (!all)
+        return STRADS_OK;
+    own->thresholds = calloc(n + 1, sizeof *own->thresholds);
+    if (!own->thresholds)
+        return strads_fail(STRADS_ENOMEM, "%s: no memory left", path);
+    bool good = n > 0 && n < UINT32_MAX;
+    for (size_t k = 0; good && k < n; k++) {
+        good = json_is_number(json_array_get(all, k));
+        own->thresholds[k] = json_number_value(json_array_get(all, k));
+    }
+    if (!good || !are_thresholds(own->thresholds, (uint32_t)n))
+        return wrong_member(path, "thresholds",
+                            "an array of numbers that ascend");
+    model->thresholds = own->thresholds;
+    model->n_thresholds = (uint32_t)n;
+    return STRADS_OK;
+}
+
 static strads_err read_rest(const char *path, const json_t *root,
                             const coefficients *found, strads_model *model)
 {
@@ -689,6 +743,8 @@ static strads_err read_rest(const char *path, const json_t *root,
         err = read_fit(path, root, &model->fit);
     if (!err)
         err = read_baseline(path, root, model);
+    if (!err)
+        err = read_thresholds(path, root, model);
     return err ? err : read_names(path, root, model);
 }
 

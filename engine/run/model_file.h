@@ -12,6 +12,7 @@ typedef struct sti_model {
     double *intercepts, *means;
     uint32_t *stratum; /* of model.baseline, as its time and hazard */
     double *time, *hazard;
+    double *thresholds;
     strads_names *names;
     char *target;
 } sti_model;

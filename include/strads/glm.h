@@ -191,7 +191,8 @@ typedef struct strads_glm_cv_options {
  * class. Of "cox" and "cox-efron" the error of a fold is twice the loss of all
  * rows minus that of the rows outside the fold, divided by the weight of the
  * fold's events (Verweij and van Houwelingen, Statistics in Medicine 12, 1993);
- * folds without events do not count. Folds are drawn by `seed`, of nearly equal
+ * folds without events do not count. Of "ordinal" the thresholds of the other
+ * rows judge those of a fold. Folds are drawn by `seed`, of nearly equal
  * size, and stratified by class.
  *
  * Fills in points[path.points]. *best is the index of the least error,
@@ -276,6 +277,17 @@ STRADS_API bool strads_glm_separable(const void *state);
  * the last committed coefficients: that of rows with X w + o = 0. n is 0 for
  * other losses. Valid as long as the state. */
 STRADS_API const strads_baseline *strads_glm_baseline(const void *state);
+
+/* Returns the thresholds t of a finished fit of "ordinal", ascending, one fewer
+ * than its classes: P(class <= k) = 1 / (1 + exp(x'w + o - t[k])). *n is 0 for
+ * other losses. Valid as long as the state. */
+STRADS_API const double *strads_glm_thresholds(const void *state, uint32_t *n);
+/* Computes those at the coefficients of a point of a path or a fit:
+ * thresholds[n], n one fewer than the classes. `data` as for strads_glm_relax.
+ * STRADS_EINVAL: an option, another loss or n. STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_glm_point_thresholds(
+    const strads_data *data, const strads_glm_options *options,
+    const strads_path_point *point, uint32_t n, double *thresholds);
 
 /* Returns the probability that a row at this margin x'w + o has no event up to
  * `time`, that is exp(-H(time) exp(margin)) with H the baseline hazard of its

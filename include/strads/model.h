@@ -15,7 +15,8 @@
  * a single 0. A model trained on a table also has "target" (the name of the
  * labels' column), "names" (of all columns) and, if missing fields were filled
  * in, "means" (of all columns). A model of times until an event also has
- * "baseline": {"stratum": [...], "time": [...], "hazard": [...]}. */
+ * "baseline": {"stratum": [...], "time": [...], "hazard": [...]}, and one of
+ * ordered classes has "thresholds": [...]. */
 #ifndef STRADS_MODEL_H
 #define STRADS_MODEL_H
 
@@ -65,6 +66,9 @@ typedef struct strads_model {
                                   fields, as strads_data_col_means; or NULL */
     const char *target;        /* name of the column of labels, or NULL */
     strads_baseline baseline;  /* of times until an event; n is 0: none */
+    uint32_t n_thresholds;     /* of ordered classes, one fewer; 0: none */
+    const double *thresholds;  /* [n_thresholds] ascending
+                                  (strads_glm_thresholds) */
 } strads_model;
 
 /* Makes a model from the result of a run: its nonzero coefficients and its

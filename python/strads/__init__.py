@@ -22,6 +22,7 @@ _HOME = {
     "GammaRegressor": "glm", "TweedieRegressor": "glm",
     "HuberRegressor": "glm", "QuantileRegressor": "glm", "GroupLasso": "glm", "GLMCV": "glm",
     "SparseGroupLasso": "glm", "glm_path": "glm", "Summary": "errors",
+    "OrdinalRegression": "ordinal",
     "LatentDirichletAllocation": "topics", "MatrixFactorization": "factors",
     "FactorizationMachine": "machines",
     "FactorizationMachineClassifier": "machines",

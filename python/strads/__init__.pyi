@@ -346,6 +346,23 @@ class GLMClassifier(_Classifier):
                 sample_weight: ArrayLike | None = None, *,
                 level: float = 0.95) -> Summary: ...
 
+class OrdinalRegression(_Classifier):
+    thresholds_: _Floats
+    def __init__(self, penalty: str = "l1", *, alpha: float = 1e-2,
+                 l1_ratio: float = 0.5, gamma: float | None = None,
+                 groups: ArrayLike | None = None,
+                 penalty_factors: ArrayLike | None = None,
+                 lower: float | None = None, upper: float | None = None,
+                 classes: ArrayLike | None = None,
+                 class_weight: str | None = None, standardize: bool = False,
+                 adaptive: float | None = None,
+                 first_fit: ArrayLike | None = None, tol: float = 1e-6,
+                 max_iter: int | None = None, n_jobs: int | None = None,
+                 warm_start: bool = False, verbose: int = 0,
+                 callbacks: _Callbacks = None) -> None: ...
+    def predict_proba(self, X: _Matrix) -> _Floats: ...
+    def predict_log_proba(self, X: _Matrix) -> _Floats: ...
+
 # ---- paths: alphas [n], coefs [n_features, n], gaps [n], intercepts [n] ----
 
 def enet_path(X: _Matrix, y: ArrayLike, *, l1_ratio: float = 0.5,

@@ -527,10 +527,12 @@ class GLMClassifier(Classifier):
     def fit(self, X, y, sample_weight=None):
         """Fits the model; returns self."""
         self._check_parameters()
-        if not lib.strads_glm_classifies(self.loss.encode()):
+        if not lib.strads_glm_classifies(self.loss.encode()) or \
+                self.loss == "ordinal":
             raise ValueError(f"loss is {self.loss!r}; expected one of classes: "
                              "'logistic', 'multinomial', 'squared-hinge' (for "
-                             "numbers: GLM)")
+                             "numbers: GLM; for ordered classes: "
+                             "OrdinalRegression)")
         X, number, weight = self._checked(X, y, sample_weight)
         config, kept = _config_of(self, X.shape[1], self.loss, self.penalty, 0)
         kept.append(self._list_classes(config))

@@ -87,6 +87,7 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
 
     _table = plots.of_coefficients
     _rules = {}  # rules in addition to params.RULES
+    _one_row = False  # coef_ has one row for all classes
 
     def _check_parameters(self):
         params.check(vars(self), self._rules, type(self).__name__)
@@ -135,7 +136,8 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
         classes = getattr(self, "classes_", None)
         if classes is not None and (
                 not isinstance(classes, np.ndarray) or classes.ndim != 1 or
-                rows != (1 if len(classes) == 2 else len(classes))):
+                rows != (1 if len(classes) == 2 or self._one_row else
+                         len(classes))):
             states.refuse(self, "classes_", "one for each row of coef_, or two")
 
     def _rounds(self, cols, dual=False):
@@ -209,7 +211,8 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
               self.intercept_ if np.size(self.intercept_) > 1
               else float(np.ravel(self.intercept_)[0]), options=options,
               fit={"rounds": np.max(self.n_iter_)},
-              baseline=getattr(self, "baseline_", None)).save(path)
+              baseline=getattr(self, "baseline_", None),
+              thresholds=getattr(self, "thresholds_", None)).save(path)
 
     @classmethod
     def load(cls, path):

@@ -27,17 +27,19 @@ class Model:
     Attributes: program, coef [n_features] or [classes, n_features], intercept
     (a number, or [classes]), options (a dict), fit (a dict of objective, gap,
     rounds, seconds, seed, partitions), baseline (of times until an event: a
-    dict of arrays stratum, time, hazard; or None).
+    dict of arrays stratum, time, hazard; or None), thresholds (of ordered
+    classes, [classes - 1]; or None).
     """
 
     def __init__(self, program, coef, intercept=0.0, *, options=None,
-                 fit=None, baseline=None):
+                 fit=None, baseline=None, thresholds=None):
         self.program = program
         self.coef = np.asarray(coef, dtype=np.float64)
         self.intercept = intercept
         self.options = dict(options or {})
         self.fit = dict(fit or {})
         self.baseline = baseline
+        self.thresholds = thresholds
         self._check()
 
     def _check(self):
@@ -63,6 +65,7 @@ class Model:
             raise ValueError("the pickle of a model is damaged")
         self.__dict__.update({"program": None, "coef": None, "intercept": None,
                               "options": None, "fit": None, "baseline": None,
+                              "thresholds": None,
                               **state})
         self._check()
 
@@ -92,6 +95,10 @@ class Model:
             model.baseline = {"n": len(steps[0]), **{
                 key: engine.pointer(each, f"{kind} *") for (key, _), each, kind
                 in zip(_STEPS, steps, ("uint32_t", "double", "double"))}}
+        if self.thresholds is not None:
+            at = np.ascontiguousarray(self.thresholds, dtype=np.float64)
+            model.n_thresholds = at.size
+            model.thresholds = engine.pointer(at, "double *")
         for key in ("objective", "gap", "seconds"):
             setattr(model.fit, key, self.fit.get(key, float("nan")))
         for key, least in ("rounds", 0), ("seed", 0), ("partitions", 1):
@@ -237,7 +244,10 @@ def read_model(path):
            ("objective", "gap", "rounds", "seconds", "seed", "partitions")}
     return Model(ffi.string(model.program).decode(),
                  coef[:, 0] if width == 1 else coef.T, intercept,
-                 options=options, fit=fit, baseline=baseline_of(model.baseline))
+                 options=options, fit=fit, baseline=baseline_of(model.baseline),
+                 thresholds=np.array([model.thresholds[k] for k in
+                                      range(model.n_thresholds)])
+                 if model.n_thresholds else None)
 
 
 def _read_topics(path):

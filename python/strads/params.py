@@ -233,6 +233,7 @@ RULES = {
     "intercept_scaling": number(above=0, none=True),
     "groups": _with_data, "penalty_factors": _with_data,
     "adaptive": number(above=0, most=100, none=True), "first_fit": _with_data,
+    "classes": _with_data,
     "relax": number(least=0, most=1),
     "class_weight": _class_weight,
     "fit_intercept": yes_or_no, "positive": yes_or_no, "warm_start": yes_or_no,
