@@ -176,18 +176,17 @@ static strads_err write_json(const cli_trained *t, const char *path,
     checksum_text(m->f.item, row * m->f.items, item_sum);
     json_t *json = json_pack(
         "{s:s, s:i, s:i, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:o, s:o, s:o, "
-        "s:I, s:f, s:f, s:f, s:o, s:o}",
+        "s:o, s:I, s:f, s:f, s:f, s:o}",
         "format", FORMAT, "version", VERSION, "rank", (int)m->f.rank, "users",
         (json_int_t)m->f.users, "items", (json_int_t)m->f.items, "mean",
         m->f.mean, "penalty", m->f.penalty, "index_base",
         (json_int_t)m->index_base, "users_checksum", user_sum, "items_checksum",
         item_sum, "options", json_loads(t->options, 0, NULL), "user_names",
         names_json(strads_data_row_names(t->data)), "item_names",
-        names_json(strads_data_col_names(t->data)), "seed", (json_int_t)t->seed,
-        "damping", m->f.damping, "lift", m->f.lift, "raise", m->f.raise,
-        "range",
-        isfinite(m->low) ? json_pack("[f, f]", m->low, m->high) : json_null(),
-        "times", periods_json(&m->periods));
+        names_json(strads_data_col_names(t->data)), "times",
+        periods_json(&m->periods), "seed", (json_int_t)t->seed, "damping",
+        m->f.damping, "lift", m->f.lift, "raise", m->f.raise, "range",
+        isfinite(m->low) ? json_pack("[f, f]", m->low, m->high) : json_null());
     if (!json) {
         return strads_fail(STRADS_EFORMAT,
                            "%s: a name is no UTF-8 text, which JSON needs",

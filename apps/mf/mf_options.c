@@ -23,10 +23,9 @@ const strads_option mf_option_table[] = {
                   .max = 1e6),
     STRADS_OPTION(STRING, strads_mf_options, test, "test", "FILE",
                   "ratings to measure the error on (default: none)"),
-    STRADS_OPTION(
-        STRING, strads_mf_options, method, "method", "M",
-        "sgd; by rows: als, cd; by ranks: ccd++ (default: sgd if it can)",
-        .choices = "sgd|als|cd|ccd++"),
+    STRADS_OPTION(STRING, strads_mf_options, method, "method", "M",
+                  "sgd; rows: als, cd; ranks: ccd++ (sgd if it can)",
+                  .choices = "sgd|als|cd|ccd++"),
     STRADS_OPTION(STRING, strads_mf_options, loss, "loss", "LOSS",
                   "squared; of items' order: bpr, warp (default: squared)",
                   .choices = "squared|bpr|warp"),
@@ -77,8 +76,8 @@ const strads_option mf_option_table[] = {
     STRADS_OPTION(STRING, strads_mf_options, time, "time", "NAME",
                   "column of times: a bias of each period (default: none)"),
     STRADS_OPTION(STRING, strads_mf_options, holdout_by, "holdout-by", "HOW",
-                  "hold out at random or by time, each user's last (random)",
-                  .choices = "random|time"),
+                  "hold out at random or each user's last (random)",
+                  .rare = true, .choices = "random|time"),
     {.name = NULL}};
 
 uint32_t mf_stride(uint32_t rank)
