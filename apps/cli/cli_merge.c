@@ -1,4 +1,4 @@
-/* strads lda merge: a model whose nearly equal topics are joined. */
+/* strads lda merge: joins nearly equal topics of a model. */
 #include <inttypes.h>
 #include <jansson.h>
 

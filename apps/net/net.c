@@ -24,9 +24,10 @@
  * subtraction is exact.
  *
  * A checkpoint is taken within a call that ends one of training's clocks. It
- * packs only state that the tables lack: the epoch's loss so far, the weights of
- * the best epoch and, if R = 1, the weights. The clock determines the batch, and whether its z has been
- * summed. If so, a resumed run computes z again and reads the sum.
+ * packs only state that the tables lack: the epoch's loss so far, the weights
+ * of the best epoch and, if R = 1, the weights. The clock determines the batch,
+ * and whether its z has been summed. If so, a resumed run computes z again and
+ * reads the sum.
  *
  * Rows that are held out form batches at the end of each epoch, which compute
  * their loss only. If R > 1 such a batch still ends two clocks, so that the
@@ -199,7 +200,7 @@ static void to_grain(uint64_t n, double *v)
 
 /* Rows of a batch lie anywhere in large arrays, so these have large pages where
  * the system has them. */
-static void *zeroed(uint64_t n, uint64_t size)
+static void *zeroed_in_large_pages(uint64_t n, uint64_t size)
 {
     enum { PAGE = 2 << 20 };
     if (n < PAGE / size)
@@ -217,7 +218,7 @@ static void *zeroed(uint64_t n, uint64_t size)
 
 static strads_err reserve_array(uint64_t n, uint64_t size, void *out)
 {
-    void *scratch = zeroed(n, size);
+    void *scratch = zeroed_in_large_pages(n, size);
     memcpy(out, &scratch, sizeof scratch);
     return scratch ? STRADS_OK
                    : strads_fail(STRADS_ENOMEM,
@@ -851,7 +852,8 @@ static strads_err process_batch(net_worker *w, uint64_t step, uint64_t batch,
 
 /* ---- early stopping ------------------------------------------------------ */
 
-/* Restores the weights of the best epoch after `step` batches. Every partition calls it. */
+/* Restores the weights of the best epoch after `step` batches. Every partition
+ * calls it. */
 static strads_err restore_best(net_worker *w, uint64_t step)
 {
     const uint64_t parameters = w->columns + net_upper(&w->sizes);
@@ -881,8 +883,9 @@ static strads_err keep_best(net_worker *w)
     return err;
 }
 
-/* Takes the held-out loss of an epoch, from 1 on, that has ended. All partitions
- * have the same numbers, so all of them stop after the same epoch. */
+/* Takes the held-out loss of an epoch, from 1 on, that has ended. All
+ * partitions have the same numbers, so all of them stop after the same
+ * epoch. */
 static strads_err judge_epoch(net_worker *w, uint64_t epoch)
 {
     net_stop *s = &w->stop;

@@ -333,7 +333,7 @@ typedef struct strads_glm_adaptive_options {
  *
  * p_j is the penalty factor of `fit`, s_j the scale by which `standardize`
  * divides column j, otherwise 1. A factor is at most 1e30, so that a column
- * whose first coefficient is 0 is left out. The default first fit is the ridge
+ * with a first coefficient of 0 is left out. The default first fit is the ridge
  * with the least error of 10 folds among 20 lambdas from lambda_max down to
  * 1e-5 of it.
  *

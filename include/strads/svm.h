@@ -14,8 +14,8 @@
  * against all others; objective and gap are those of their sum, and w has k
  * numbers for each column, in the order of the classes.
  *
- * With a bias B each row has a further column of value B, whose coefficient is
- * penalised like all others, as in liblinear: the intercept is B times that
+ * With a bias B each row has a further column of value B, and its coefficient
+ * is penalised like all others, as in liblinear: the intercept is B times that
  * coefficient. With `intercept` an intercept without a penalty is added to x'w.
  * The reported gap is a relative duality gap, (P - D) / P. */
 #ifndef STRADS_SVM_H
