@@ -129,6 +129,31 @@ Test(data_ratings, of_numbered_users_and_items_keep_the_last_of_each_pair)
     free_ratings(r);
 }
 
+/* Lines in other notations than the first one, and no line end at the end of
+ * the file; the second pass has commas. */
+Test(data_ratings, of_numbers_may_be_written_in_any_way_on_any_line)
+{
+    static const char *const way[2][6] = {
+        {"%u %u %g\n", "%u\t%u\t%g\n", "  %u   %u %g \n", "%u %u %g\r\n",
+         "%09u %010u %+.3f\n", "%u %u %.17f\n\n"},
+        {"%u,%u,%g\n", "%u, %u, %g\n", "\"%u\",%u,%g\n", "%u,%u,%g\r\n",
+         "%09u,%010u,%+.3f\n", "  %u,%u,%.1e\n\n"}};
+    for (unsigned comma = 0; comma < 2; comma++) {
+        rated *r = random_ratings(7 + comma);
+        const char *path = oracle_path("ratings.txt");
+        FILE *file = fopen(path, "w");
+        for (uint32_t k = 0; k < RATINGS; k++)
+            (void)fprintf(file,
+                          k + 1 < RATINGS ? way[comma][k % 6]
+                          : comma         ? "%u,%u,%g"
+                                          : "%u %u %g",
+                          r->user[k], r->item[k], r->value[k]);
+        (void)fclose(file);
+        expect_ratings(r, path);
+        free_ratings(r);
+    }
+}
+
 Test(data_ratings, behind_a_header_have_named_users_and_items)
 {
     rated *r = random_ratings(2);

@@ -34,6 +34,30 @@ Test(names, are_numbered_in_the_order_in_which_they_came)
     strads_names_free(NULL);
 }
 
+/* All words of two letters with up to MOST of them: most of them differ from
+ * others in one byte, in the size, or behind their eighth byte only. */
+Test(names, of_every_size_are_told_apart)
+{
+    enum { MOST = 12 };
+    strads_names *names = NULL;
+    char name[MOST];
+    uint32_t number, n = 0;
+    cr_assert_eq(strads_names_new(&names), STRADS_OK);
+    for (int round = 0; round < 2; round++, n = 0)
+        for (uint32_t size = 0; size <= MOST; size++)
+            for (uint32_t k = 0; k < 1U << size; k++, n++) {
+                for (uint32_t i = 0; i < size; i++)
+                    name[i] = (k >> i & 1) != 0 ? '0' : '\0';
+                cr_assert_eq(strads_names_find(names, name, size, &number),
+                             round == 1);
+                cr_assert_eq(strads_names_add(names, name, size, &number),
+                             STRADS_OK);
+                cr_assert_eq(number, n, "%u bytes, word %u", size, k);
+            }
+    cr_assert_eq(strads_names_count(names), (1U << (MOST + 1)) - 1);
+    strads_names_free(names);
+}
+
 Test(names, may_hold_any_bytes_and_be_empty)
 {
     strads_names *names = NULL;

@@ -137,22 +137,44 @@ static bool take_weight(sti_feed *f, const sti_field *at, double *out)
     return false;
 }
 
-static void parse_link(sti_feed *f, const char *p, const char *line_end)
+/* A line that is split. */
+typedef struct link_line {
+    const char *begin, *end;
+    const char *after; /* behind both nodes; NULL: there are no two */
+    sti_field u, v;
+} link_line;
+
+static void split_link(const sti_feed *f, link_line *line)
 {
-    const char *begin = p;
-    sti_field u, v, w;
+    const sti_axis *axis = &f->naming->row;
+    const char *p = line->begin;
+    if (!take_part(&p, line->end, &line->u) ||
+        !take_part(&p, line->end, &line->v))
+        return;
+    line->after = p;
+    sti_axis_prefetch(axis, line->u.begin,
+                      (size_t)(line->u.end - line->u.begin));
+    sti_axis_prefetch(axis, line->v.begin,
+                      (size_t)(line->v.end - line->v.begin));
+}
+
+static void take_link(sti_feed *f, const link_line *line)
+{
+    const char *p = line->after;
+    sti_field w;
     uint32_t a = 0, b = 0;
     bool knows_u = true, knows_v = true;
     double weight = 1;
-    f->at = p;
-    if (!take_part(&p, line_end, &u) || !take_part(&p, line_end, &v)) {
-        sti_feed_trouble(f, STRADS_EFORMAT, begin, line_end,
+    f->at = line->begin;
+    if (p == NULL) {
+        sti_feed_trouble(f, STRADS_EFORMAT, line->begin, line->end,
                          "a link, `u v` or `u v weight`, on one line");
         return;
     }
-    if (!take_node(f, &u, &a, &knows_u) || !take_node(f, &v, &b, &knows_v))
+    if (!take_node(f, &line->u, &a, &knows_u) ||
+        !take_node(f, &line->v, &b, &knows_v))
         return;
-    if (f->values && take_part(&p, line_end, &w) &&
+    if (f->values && take_part(&p, line->end, &w) &&
         !take_weight(f, &w, &weight))
         return;
     if (!knows_u || !knows_v) {
@@ -166,13 +188,20 @@ static void parse_link(sti_feed *f, const char *p, const char *line_end)
 
 static void parse_links(sti_feed *f, const char *p, const char *end)
 {
+    link_line line[STI_LINES_AHEAD];
     while (p < end && f->trouble.err == STRADS_OK) {
-        const char *line_end = sti_line_end(p, end);
-        const char *next = line_end < end ? line_end + 1 : end;
-        p = first_of(p, line_end);
-        if (p < line_end && !is_comment(p))
-            parse_link(f, p, line_end);
-        p = next;
+        uint32_t n = 0;
+        while (p < end && n < STI_LINES_AHEAD) {
+            const char *line_end = sti_line_end(p, end);
+            p = first_of(p, line_end);
+            if (p < line_end && !is_comment(p)) {
+                line[n] = (link_line){.begin = p, .end = line_end};
+                split_link(f, &line[n++]);
+            }
+            p = line_end < end ? line_end + 1 : end;
+        }
+        for (uint32_t k = 0; k < n && f->trouble.err == STRADS_OK; k++)
+            take_link(f, &line[k]);
     }
 }
 

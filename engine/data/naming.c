@@ -1,8 +1,9 @@
-/* All names are stored in one run of bytes. Each has its number and size
- * before it and a zero at its end. A hash table with open addressing finds
- * them. At least half of the slots stay empty, which keeps probe sequences
- * short. A slot stores a part of the hash, so that a search usually compares
- * the bytes of one name only. */
+/* All names are stored in one run of bytes, each with a zero at its end. A hash
+ * table with open addressing finds them. At least a quarter of the slots stay
+ * empty, which keeps probe sequences short. A slot has a short name itself, such
+ * as an id of up to eight digits, and the hash of a longer one. So a search
+ * reads one line of memory for a short name, and the bytes of one name only for
+ * a longer one. */
 #include "engine/data/naming.h"
 
 #include <stdlib.h>
@@ -18,20 +19,18 @@
 enum {
     FIRST_SLOTS = 64,
     FIRST_BYTES = 1024,
+    SHORT_NAME = 8,
 };
 
-typedef struct name_head {
-    uint32_t number, size;
-} name_head;
-
 typedef struct name_slot {
-    uint32_t at;  /* offset of the name, never 0; 0: empty slot */
-    uint32_t tag; /* upper half of the hash */
+    uint64_t key;    /* see name_key */
+    uint32_t number; /* plus 1; 0: empty slot */
+    uint32_t size;   /* bytes of the name */
 } name_slot;
 
 struct strads_names {
     char *bytes;
-    uint32_t *at;    /* [count + 1]: offsets of the names */
+    uint32_t *at;    /* [count + 1] offsets of the names */
     name_slot *slot; /* [slots], a power of two */
     uint64_t slots, at_capacity, bytes_capacity;
     uint32_t count;
@@ -49,7 +48,7 @@ strads_err strads_names_new(strads_names **out)
     if (n == NULL)
         return no_names_memory(n);
     n->slots = FIRST_SLOTS;
-    n->at_capacity = FIRST_SLOTS / 2;
+    n->at_capacity = FIRST_SLOTS;
     n->bytes_capacity = FIRST_BYTES;
     n->slot = sti_big_alloc(n->slots * sizeof *n->slot);
     n->at = calloc(n->at_capacity, sizeof *n->at);
@@ -58,7 +57,6 @@ strads_err strads_names_new(strads_names **out)
         strads_names_free(n);
         return no_names_memory(NULL);
     }
-    n->at[0] = (uint32_t)sizeof(name_head);
     *out = n;
     return STRADS_OK;
 }
@@ -73,33 +71,59 @@ void strads_names_free(strads_names *n)
     free(n);
 }
 
-static name_head head_at(const strads_names *n, uint32_t at)
+/* All bytes of a name of at most SHORT_NAME bytes, which differ for any two
+ * names of one size; otherwise the hash. */
+static uint64_t name_key(const char *name, size_t size)
 {
-    name_head head;
-    memcpy(&head, n->bytes + at - sizeof head, sizeof head);
-    return head;
+    uint32_t half[2];
+    if (size > SHORT_NAME)
+        return XXH3_64bits(name, size);
+    if (size >= sizeof *half) {
+        memcpy(&half[0], name, sizeof *half);
+        memcpy(&half[1], name + size - sizeof *half, sizeof *half);
+        return (uint64_t)half[1] << 32 | half[0];
+    }
+    const unsigned char *p = (const unsigned char *)name;
+    return size == 0 ? 0
+                     : p[0] | (uint64_t)p[size / 2] << 8 |
+                           (uint64_t)p[size - 1] << 16;
+}
+
+static uint64_t slot_of_key(const strads_names *n, uint64_t key, size_t size)
+{
+    const uint64_t hash =
+        size > SHORT_NAME ? key : XXH3_64bits(&key, sizeof key);
+    return hash & (n->slots - 1);
 }
 
 /* The slot that holds the name, or the empty slot for it. */
 static name_slot *find_slot(const strads_names *n, const char *name,
-                            size_t size, uint64_t hash)
+                            size_t size, uint64_t key)
 {
-    uint64_t mask = n->slots - 1;
-    uint64_t s = hash & mask;
-    for (; n->slot[s].at != 0; s = (s + 1) & mask)
-        if (n->slot[s].tag == (uint32_t)(hash >> 32) &&
-            head_at(n, n->slot[s].at).size == size &&
-            memcmp(n->bytes + n->slot[s].at, name, size) == 0)
+    uint64_t s = slot_of_key(n, key, size);
+    for (; n->slot[s].number != 0; s = (s + 1) & (n->slots - 1)) {
+        const name_slot *x = &n->slot[s];
+        if (x->key == key && x->size == size &&
+            (size <= SHORT_NAME ||
+             memcmp(n->bytes + n->at[x->number - 1], name, size) == 0))
             break;
+    }
     return &n->slot[s];
 }
 
-static void put_in(strads_names *n, uint32_t at)
+/* All names differ, so a name of the old table takes the first empty slot. */
+static void move_slots(const strads_names *n, name_slot *to, uint64_t slots)
 {
-    const uint32_t size = head_at(n, at).size;
-    const uint64_t hash = XXH3_64bits(n->bytes + at, size);
-    *find_slot(n, n->bytes + at, size, hash) =
-        (name_slot){.at = at, .tag = (uint32_t)(hash >> 32)};
+    const strads_names wide = {.slots = slots};
+    for (uint64_t k = 0; k < n->slots; k++) {
+        const name_slot *from = &n->slot[k];
+        if (from->number == 0)
+            continue;
+        uint64_t s = slot_of_key(&wide, from->key, from->size);
+        while (to[s].number != 0)
+            s = (s + 1) & (slots - 1);
+        to[s] = *from;
+    }
 }
 
 static bool widen_name_table(strads_names *n)
@@ -114,17 +138,16 @@ static bool widen_name_table(strads_names *n)
         sti_big_free(slot, n->slots * 2 * sizeof *slot);
         return false;
     }
+    move_slots(n, slot, n->slots * 2);
     sti_big_free(n->slot, n->slots * sizeof *n->slot);
     n->slot = slot;
     n->slots *= 2;
-    for (uint32_t k = 0; k < n->count; k++)
-        put_in(n, n->at[k]);
     return true;
 }
 
 static bool reserve_names(strads_names *n, size_t size)
 {
-    uint64_t wanted = n->at[n->count] + size + 1 + sizeof(name_head);
+    uint64_t wanted = n->at[n->count] + size + 1;
     uint64_t capacity = n->bytes_capacity;
     while (capacity < wanted)
         capacity *= 2;
@@ -135,7 +158,7 @@ static bool reserve_names(strads_names *n, size_t size)
         n->bytes = bytes;
         n->bytes_capacity = capacity;
     }
-    return (n->count + UINT64_C(2)) * 2 <= n->slots || widen_name_table(n);
+    return (n->count + UINT64_C(2)) * 4 <= n->slots * 3 || widen_name_table(n);
 }
 
 strads_err strads_names_add(strads_names *n, const char *name, size_t size,
@@ -143,8 +166,7 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
 {
     if (strads_names_find(n, name, size, number))
         return STRADS_OK;
-    if (n->count >= UINT32_MAX - 2 ||
-        size + 1 + sizeof(name_head) > UINT32_MAX - n->at[n->count])
+    if (n->count >= UINT32_MAX - 2 || size + 1 > UINT32_MAX - n->at[n->count])
         return strads_fail(STRADS_ELIMIT,
                            "more names than fit: there are %u already, which "
                            "take %u bytes",
@@ -152,13 +174,13 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
     if (!reserve_names(n, size))
         return no_names_memory(n);
     const uint32_t k = n->count;
-    const name_head head = {.number = k, .size = (uint32_t)size};
+    const uint64_t key = name_key(name, size);
     char *to = n->bytes + n->at[k];
-    memcpy(to - sizeof head, &head, sizeof head);
     memcpy(to, name, size);
     to[size] = '\0';
-    n->at[k + 1] = n->at[k] + head.size + 1 + (uint32_t)sizeof head;
-    put_in(n, n->at[k]);
+    n->at[k + 1] = n->at[k] + (uint32_t)size + 1;
+    *find_slot(n, name, size, key) =
+        (name_slot){.key = key, .number = k + 1, .size = (uint32_t)size};
     n->count = k + 1;
     *number = k;
     return STRADS_OK;
@@ -167,10 +189,10 @@ strads_err strads_names_add(strads_names *n, const char *name, size_t size,
 bool strads_names_find(const strads_names *n, const char *name, size_t size,
                        uint32_t *number)
 {
-    const name_slot *slot = find_slot(n, name, size, XXH3_64bits(name, size));
-    if (slot->at == 0)
+    const name_slot *slot = find_slot(n, name, size, name_key(name, size));
+    if (slot->number == 0)
         return false;
-    *number = head_at(n, slot->at).number;
+    *number = slot->number - 1;
     return true;
 }
 
@@ -286,6 +308,12 @@ strads_err sti_axis_open(sti_axis *axis, const strads_names *given)
     axis->names = axis->own;
     axis->adding = err == STRADS_OK;
     return err;
+}
+
+void sti_axis_prefetch(const sti_axis *axis, const char *name, size_t size)
+{
+    const strads_names *n = axis->names;
+    __builtin_prefetch(&n->slot[slot_of_key(n, name_key(name, size), size)]);
 }
 
 strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,

@@ -50,6 +50,14 @@ strads_err sti_names_sorted(const strads_names *names, const char ***out,
 /* Prepares to make names if `given` is NULL, and otherwise to look them up. */
 strads_err sti_axis_open(sti_axis *axis, const strads_names *given);
 
+/* Starts to load the part of the table that sti_axis_number will read for this
+ * name. Parsers of ids split some lines ahead, because in a table larger than
+ * the caches most of the time of a search is waiting for memory. */
+void sti_axis_prefetch(const sti_axis *axis, const char *name, size_t size);
+
+/* How many lines such parsers split ahead. */
+enum { STI_LINES_AHEAD = 16 };
+
 /* Finds the number of a name. If the name is unknown and may not be added,
  * returns STRADS_OK and *known is false. */
 strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,

@@ -292,8 +292,8 @@ static bool take_ids(sti_feed *f, const sti_field *fields, uint32_t *row,
                      uint32_t *col, bool *known)
 {
     *known = true;
-    const sti_field *user = &fields[f->ratings->column[USER]];
-    const sti_field *item = &fields[f->ratings->column[ITEM]];
+    const sti_field *user = &fields[USER];
+    const sti_field *item = &fields[ITEM];
     if (f->ratings->numbers && (!is_whole_field(user) || !is_whole_field(item)))
         return refuse_number(f, is_whole_field(user) ? item : user,
                              is_whole_field(user) ? "an item" : "a user");
@@ -309,34 +309,55 @@ static bool take_ids(sti_feed *f, const sti_field *fields, uint32_t *row,
     return true;
 }
 
-static void parse_rating(sti_feed *f, const char *p, const char *line_end)
+/* A line that is split, with the fields of user, item and rating. */
+typedef struct rating_line {
+    const char *begin, *end;
+    const char *wrong; /* the place of malformed quotes, or NULL */
+    uint32_t n;        /* fields */
+    sti_field field[ROLES];
+} rating_line;
+
+static void split_rating(const sti_feed *f, rating_line *line)
 {
     const sti_ratings *r = f->ratings;
     sti_field fields[STI_RATINGS_COLUMNS];
-    uint32_t n;
+    line->wrong = sti_fields_split(line->begin, line->end, r->separator, fields,
+                                   STI_RATINGS_COLUMNS, &line->n);
+    if (line->wrong != NULL || line->n != r->fields)
+        return;
+    const uint32_t wanted = r->rated ? ROLES : RATING;
+    for (uint32_t role = 0; role < wanted; role++)
+        line->field[role] = fields[r->column[role]];
+    const sti_axis *axis[] = {&f->naming->row, &f->naming->col};
+    for (uint32_t role = USER; r->named && role <= ITEM; role++) {
+        const sti_field *at = &line->field[role];
+        sti_axis_prefetch(axis[role], at->begin, (size_t)(at->end - at->begin));
+    }
+}
+
+static void take_line(sti_feed *f, const rating_line *line)
+{
+    const sti_ratings *r = f->ratings;
     uint32_t row = 0;
     uint32_t col = 0;
     bool known;
     double value = 1;
-    f->at = p;
-    const char *wrong = sti_fields_split(p, line_end, r->separator, fields,
-                                         STI_RATINGS_COLUMNS, &n);
-    if (wrong != NULL) {
-        sti_feed_trouble(f, STRADS_EFORMAT, wrong, line_end,
+    f->at = line->begin;
+    if (line->wrong != NULL) {
+        sti_feed_trouble(f, STRADS_EFORMAT, line->wrong, line->end,
                          "a field with quotes that close on its line, before a "
                          "separator: names cannot contain a line break");
         return;
     }
-    if (n != r->fields) {
-        sti_feed_trouble(f, STRADS_EFORMAT, p, line_end,
+    if (line->n != r->fields) {
+        sti_feed_trouble(f, STRADS_EFORMAT, line->begin, line->end,
                          "%u fields as in the first line, not %u", r->fields,
-                         n);
+                         line->n);
         return;
     }
-    if (!take_ids(f, fields, &row, &col, &known))
+    if (!take_ids(f, line->field, &row, &col, &known))
         return;
-    if (f->values && r->rated &&
-        !take_rating(f, &fields[r->column[RATING]], &value))
+    if (f->values && r->rated && !take_rating(f, &line->field[RATING], &value))
         return;
     if (known)
         sti_feed_put(f, row, col, value);
@@ -344,16 +365,67 @@ static void parse_rating(sti_feed *f, const char *p, const char *line_end)
         __atomic_fetch_add(&f->naming->unknown, 1, __ATOMIC_RELAXED);
 }
 
+/* Whether lines are `user item rating` with numbers as ids. */
+static bool are_plain(const sti_ratings *r)
+{
+    return !r->named && !r->numbers && r->rated && r->fields == ROLES &&
+           r->separator != ':' && r->column[USER] == 0 && r->column[ITEM] == 1;
+}
+
+/* Reads an id of at most eight digits and the separator behind it; returns the
+ * position behind both, or NULL. */
+static const char *quick_id(const char *p, char separator, uint64_t limit,
+                            uint64_t *out)
+{
+    const unsigned digits = sti_digits(p, out);
+    p += digits;
+    return digits > 0 && *out < limit &&
+                   (*p == separator || (separator == ' ' && *p == '\t'))
+               ? p + 1
+               : NULL;
+}
+
+/* Reads a plain line in its usual form, without copies of its fields. Returns
+ * false, and has done nothing, for all other lines, valid or not. */
+static bool take_plain(sti_feed *f, const char *begin, const char *line_end)
+{
+    const char separator = f->ratings->separator;
+    const char *p = begin;
+    uint64_t row, col;
+    double value = 1;
+    p = quick_id(p, separator, f->row_limit, &row);
+    if (p != NULL)
+        p = quick_id(p, separator, f->col_limit, &col);
+    if (p == NULL || p >= line_end)
+        return false;
+    if (f->values && (!sti_number_quick(p, &p, &value) ||
+                      (p != line_end && p + 1 != line_end) ||
+                      !(fabs(value) <= f->value_limit)))
+        return false;
+    f->at = begin;
+    sti_feed_put(f, row, col, value);
+    return true;
+}
+
 static void parse_ratings(sti_feed *f, const char *p, const char *end)
 {
+    const bool plain = are_plain(f->ratings);
+    rating_line line[STI_LINES_AHEAD];
     while (p < end && f->trouble.err == STRADS_OK) {
-        const char *line_end = sti_line_end(p, end);
-        const char *next = line_end < end ? line_end + 1 : end;
-        while (p < line_end && sti_is_blank(*p))
-            p++;
-        if (p < line_end)
-            parse_rating(f, p, line_end);
-        p = next;
+        uint32_t n = 0;
+        while (p < end && n < (plain ? 1 : STI_LINES_AHEAD)) {
+            const char *line_end = sti_line_end(p, end);
+            while (p < line_end && sti_is_blank(*p))
+                p++;
+            if (p < line_end && !(plain && take_plain(f, p, line_end))) {
+                line[n].begin = p;
+                line[n].end = line_end;
+                split_rating(f, &line[n++]);
+            }
+            p = line_end < end ? line_end + 1 : end;
+        }
+        for (uint32_t k = 0; k < n && f->trouble.err == STRADS_OK; k++)
+            take_line(f, &line[k]);
     }
 }
 
