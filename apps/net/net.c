@@ -200,7 +200,7 @@ static void to_grain(uint64_t n, double *v)
 
 /* Rows of a batch lie anywhere in large arrays, so these have large pages where
  * the system has them. */
-static void *zeroed_in_large_pages(uint64_t n, uint64_t size)
+static void *allocate_zeroed(uint64_t n, uint64_t size)
 {
     enum { PAGE = 2 << 20 };
     if (n < PAGE / size)
@@ -218,7 +218,7 @@ static void *zeroed_in_large_pages(uint64_t n, uint64_t size)
 
 static strads_err reserve_array(uint64_t n, uint64_t size, void *out)
 {
-    void *scratch = zeroed_in_large_pages(n, size);
+    void *scratch = allocate_zeroed(n, size);
     memcpy(out, &scratch, sizeof scratch);
     return scratch ? STRADS_OK
                    : strads_fail(STRADS_ENOMEM,
@@ -884,8 +884,7 @@ static strads_err keep_best(net_worker *w)
 }
 
 /* Takes the held-out loss of an epoch, from 1 on, that has ended. All
- * partitions have the same numbers, so all of them stop after the same
- * epoch. */
+ * partitions have the same numbers, so all of them stop after the same one. */
 static strads_err judge_epoch(net_worker *w, uint64_t epoch)
 {
     net_stop *s = &w->stop;

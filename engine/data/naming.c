@@ -1,9 +1,9 @@
 /* All names are stored in one run of bytes, each with a zero at its end. A hash
  * table with open addressing finds them. At least a quarter of the slots stay
- * empty, which keeps probe sequences short. A slot has a short name itself, such
- * as an id of up to eight digits, and the hash of a longer one. So a search
- * reads one line of memory for a short name, and the bytes of one name only for
- * a longer one. */
+ * empty, which keeps probe sequences short. A slot has a short name itself,
+ * such as an id of up to eight digits, and the hash of a longer one. So a
+ * search reads one line of memory for a short name, and the bytes of one name
+ * only for a longer one. */
 #include "engine/data/naming.h"
 
 #include <stdlib.h>
