@@ -46,16 +46,13 @@ const strads_option net_option_table[] = {
                   "epoch e, from 0 on, has rate / (1 + D e) (default: 0)",
                   .max = DBL_MAX),
     STRADS_OPTION(STRING, strads_net_options, schedule, "schedule", "NAME",
-                  "inverse: by --decay; linear: the rate falls to 0 at the end "
-                  "(default: inverse)",
+                  "inverse (by --decay) or linear: to 0 (default: inverse)",
                   .choices = "inverse|linear"),
     STRADS_OPTION(F64, strads_net_options, holdout, "holdout", "H",
-                  "share of rows held out, to keep the weights that do best "
-                  "there (default: none, with --patience 0.1)",
+                  "share of rows held out, to keep the best epoch (none)",
                   .min = FLT_MIN, .max = .9),
     STRADS_OPTION(U32, strads_net_options, patience, "patience", "N",
-                  "end after N epochs without a smaller held-out loss "
-                  "(default: never)",
+                  "end after N epochs without a better held-out loss (no)",
                   .min = 1, .max = 1e6),
     STRADS_OPTION(U32, strads_net_options, columns, "columns", "C",
                   "ranges of columns, a divisor of the partitions (default: 1)",
