@@ -14,7 +14,7 @@ export _R_CHECK_CRAN_INCOMING_=false _R_CHECK_SYSTEM_CLOCK_=false
 export OPENBLAS_NUM_THREADS=1 LC_ALL=C.UTF-8
 cp -R "$STRADS_SOURCE/R" package
 # The vignette is built where knitr is installed.
-build= check=
+build='' check=''
 Rscript -e 'library(knitr)' >knitr.log 2>&1 || {
     build=--no-build-vignettes check=--ignore-vignettes
 }
