@@ -41,6 +41,10 @@ formula_parts <- function(formula, data, call, env) {
     if (is.null(y))
         stop("the formula has no y: expected y ~ ...", call. = FALSE)
     inside <- stats::delete.response(terms)
+    if (any(grepl("^(survival::)?strata\\(", attr(inside, "term.labels"))))
+        stop("the formula has a term strata(...), which would be columns: ",
+             "leave it out and give strata = ... as an argument",
+             call. = FALSE)
     contrasts <- level_contrasts(frame[intersect(
         names(frame), attr(inside, "term.labels"))])
     list(x = matrix_of(inside, frame, contrasts), y = y,

@@ -105,6 +105,8 @@ for (seed in 1:4) {
     other <- strads(Surv(time, status) ~ X1 + X2 + X3 + X4, data = frame,
                     family = "cox", weights = w, strata = s, lambda = 0.01)
     close(coef(same), coef(other), 0)
+    refused(strads(Surv(time, status) ~ X1 + strata(s), data = frame,
+                   family = "cox"), "give strata")
     folds <- cv.strads(Surv(time, status) ~ X1 + X2, data = frame, nfolds = 3,
                        family = "cox", strata = s, nlambda = 5)
     stopifnot(length(folds$cvm) == 5, is.finite(folds$cvm))
