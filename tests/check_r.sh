@@ -11,6 +11,8 @@ export STRADS_PREFIX="$scratch/prefix" _R_CHECK_FORCE_SUGGESTS_=false
 export _R_CHECK_XREFS_USE_ALIASES_FROM_CRAN_=false
 # These two ask a server.
 export _R_CHECK_CRAN_INCOMING_=false _R_CHECK_SYSTEM_CLOCK_=false
+# It has no PDF, and so no need of qpdf.
+export R_QPDF=true
 export OPENBLAS_NUM_THREADS=1 LC_ALL=C.UTF-8
 cp -R "$STRADS_SOURCE/R" package
 # The vignette is built where knitr is installed.
