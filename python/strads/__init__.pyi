@@ -354,7 +354,7 @@ class OrdinalRegression(_Classifier):
                  penalty_factors: ArrayLike | None = None,
                  lower: float | None = None, upper: float | None = None,
                  classes: ArrayLike | None = None,
-                 class_weight: str | None = None, standardize: bool = False,
+                 class_weight: _ClassWeight = None, standardize: bool = False,
                  adaptive: float | None = None,
                  first_fit: ArrayLike | None = None, tol: float = 1e-6,
                  max_iter: int | None = None, n_jobs: int | None = None,

@@ -20,7 +20,7 @@ class OrdinalRegression(Probable, Classifier):
     penalty : "l1", "elastic-net", "ridge", "none" and the others of GLM
     alpha : float >= 0, weight of the penalty; 0: none
     classes : list of all labels from the lowest class up, or None: ascending
-    class_weight : "balanced" or None
+    class_weight : dict, "balanced" or None
     adaptive, first_fit : as of Lasso
     others : as of GLM
 
@@ -35,8 +35,7 @@ class OrdinalRegression(Probable, Classifier):
                  n_jobs=None, warm_start=False, verbose=0, callbacks=None):
         params.keep(self, locals())
 
-    _rules = {"l1_ratio": params.number(least=0.001, most=1),
-              "class_weight": params.one_of("balanced", none=True)}
+    _rules = {"l1_ratio": params.number(least=0.001, most=1)}
     _one_row = True
     fit_intercept = True
 
@@ -79,6 +78,21 @@ class OrdinalRegression(Probable, Classifier):
         if self.classes is not None:
             self.classes_ = np.asarray(self.classes)[self.classes_]
         return self._done(finished, glm=True)
+
+    def _weigh_classes(self, y):
+        given = self.class_weight
+        if self.classes is None or not isinstance(given, dict):
+            return super()._weigh_classes(y)
+        try:  # y has places
+            self.class_weight = {k: given.get(label, 1) for k, label in
+                                 enumerate(self.classes)}
+            return super()._weigh_classes(y)
+        finally:
+            self.class_weight = given
+
+    def _more_tags(self):
+        # scikit-learn's checks have classes without an order
+        return {**super()._more_tags(), "poor_score": True}
 
     def _check_state(self):
         super()._check_state()

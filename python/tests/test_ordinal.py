@@ -73,6 +73,10 @@ def test_classes_have_the_given_order():
     plain = strads.OrdinalRegression().fit(X, y)
     np.testing.assert_allclose(model.coef_, plain.coef_)
     assert np.array_equal(model.predict(X), names[plain.predict(X)])
+    weighed = strads.OrdinalRegression(
+        classes=["low", "mid", "high"], class_weight={"mid": 3}).fit(X, names[y])
+    np.testing.assert_allclose(weighed.coef_, strads.OrdinalRegression(
+        class_weight={1: 3}).fit(X, y).coef_)
     with pytest.raises(ValueError, match="y has the label 'mid'"):
         strads.OrdinalRegression(classes=["low", "high"]).fit(X, names[y])
 
