@@ -110,6 +110,13 @@ static cli_source job_source(const cli_job *j)
 static strads_err check_options(const cli_job *j)
 {
     const cli_use *use = j->state;
+    if (makes_data(j) && j->train->makes_of &&
+        (j->engine.nodes > 1 || j->engine.listen)) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s are for one process: leave %s out",
+                           j->train->makes_of,
+                           j->engine.listen ? "--listen" : "--nodes");
+    }
     if (j->engine.nodes > 1 && !j->engine.listen) {
         return strads_fail(STRADS_EINVAL,
                            "--nodes %" PRIu32 " needs --listen URL, where the "
@@ -307,9 +314,9 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
     j->engine.resume = j->files.resume;
     j->engine.notice = take_notice;
     j->engine.regroup = true;
-    CLI_TRY(check_options(j));
     if (train->check)
         CLI_TRY(train->check(j->state, j->config));
+    CLI_TRY(check_options(j));
     CLI_TRY(cli_job_keep_options(j));
     return j->files.model && train->program->kind == STRADS_KIND_SAMPLES
                ? cli_model_check(j->files.model, cli_job_model(train),
@@ -759,6 +766,8 @@ static strads_err write_common_model(const cli_job *j)
     if (j->train->refine)
         j->train->refine(j->state, model);
     cli_model_name(model, j->data, j->files.samples.target);
+    if (model->names)
+        model->target = j->files.samples.target;
     const strads_err err =
         cli_model_write(model, j->files.model, j->files.quiet);
     strads_model_free(model);

@@ -87,6 +87,8 @@ struct cli_train {
     /* Whether `make` makes the data from several files, in place of
      * strads_data_read. */
     bool (*makes)(const void *state);
+    const char *makes_of; /* what asks for it, for messages, if it is for one
+                             process; or NULL */
     strads_err (*make)(void *state, const char *path,
                        const strads_data_options *options, strads_data **out);
     strads_err (*look)(void *state, const strads_data *data);

@@ -72,6 +72,12 @@ static void glm_resolve(const void *state, void *config)
 typedef struct fit_job {
     cli_use use;
     cli_refit refit;
+    strads_glm_options *fit; /* the run's options */
+    /* Groups that overlap: the file, and the data before columns are repeated;
+     * NULL: they do not. */
+    const char *overlapping;
+    strads_data *whole;
+    strads_glm_overlap overlap;
 } fit_job;
 
 static const strads_option fit_table[] = {
@@ -91,10 +97,66 @@ static bool fit_needs_rows(const void *state)
     return ((const fit_job *)state)->refit.relax != 1;
 }
 
+/* Whether a line of a file of groups has more than one; errors are reported
+ * later, when it is read. */
+static bool lists_several_groups(const char *path)
+{
+    FILE *file = path ? fopen(path, "re") : NULL;
+    int c = 0;
+    while (file && c != EOF && c != ',')
+        c = getc(file);
+    if (file)
+        (void)fclose(file);
+    return c == ',';
+}
+
 static strads_err fit_check(void *state, void *config)
 {
-    (void)config;
-    return cli_refit_check(&((const fit_job *)state)->refit);
+    fit_job *job = state;
+    job->fit = config;
+    if (lists_several_groups(job->fit->groups))
+        job->overlapping = job->fit->groups;
+    return cli_refit_check(&job->refit);
+}
+
+static bool fit_overlaps(const void *state)
+{
+    return ((const fit_job *)state)->overlapping != NULL;
+}
+
+/* Reads the data, and repeats columns for each of their groups. */
+static strads_err fit_repeat_columns(void *state, const char *path,
+                                     const strads_data_options *how,
+                                     strads_data **out)
+{
+    fit_job *job = state;
+    CLI_TRY(strads_data_read(path, how, &job->whole));
+    CLI_TRY(strads_glm_overlap_read(job->overlapping,
+                                    strads_data_cols(job->whole),
+                                    &job->overlap));
+    CLI_TRY(strads_glm_overlap_data(job->whole, &job->overlap, out));
+    job->fit->column_group = job->overlap.group;
+    return STRADS_OK;
+}
+
+/* Adds up the parts of each coefficient. */
+static void fold_model(const fit_job *job, strads_model *model)
+{
+    uint32_t *index = (uint32_t *)(uintptr_t)model->index;
+    double *value = (double *)(uintptr_t)model->value;
+    uint64_t n = 0;
+    for (uint64_t k = 0; k < model->n; k++) {
+        const uint32_t column = job->overlap.source[index[k]];
+        if (n > 0 && index[n - 1] == column) {
+            value[n - 1] += value[k];
+        } else {
+            index[n] = column;
+            value[n++] = value[k];
+        }
+    }
+    model->n = n;
+    model->columns = job->overlap.columns;
+    cli_model_name(model, job->whole, NULL);
 }
 
 /* Also whether relaxed fits suit the data. */
@@ -147,14 +209,18 @@ static strads_err fit_finish(void *state, const cli_trained *trained)
 
 static void fit_refine(const void *state, strads_model *model)
 {
-    cli_refit_apply(&((const fit_job *)state)->refit, model);
+    const fit_job *job = state;
+    cli_refit_apply(&job->refit, model);
+    if (job->overlapping)
+        fold_model(job, model);
 }
 
-#define FIT_IN_STEPS                                                      \
-    .size = sizeof(fit_job),                                              \
-    .initial = &(const fit_job){.refit = CLI_REFIT_DEFAULTS},             \
-    .more = fit_table, .check = fit_check, .tunes = fit_tunes,            \
-    .tune = fit_tune, .needs_rows = fit_needs_rows, .finish = fit_finish, \
+#define FIT_IN_STEPS                                                          \
+    .size = sizeof(fit_job),                                                  \
+    .initial = &(const fit_job){.refit = CLI_REFIT_DEFAULTS},                 \
+    .more = fit_table, .check = fit_check, .makes_of = "groups that overlap", \
+    .makes = fit_overlaps, .make = fit_repeat_columns, .tunes = fit_tunes,    \
+    .tune = fit_tune, .needs_rows = fit_needs_rows, .finish = fit_finish,     \
     .refine = fit_refine
 
 /* ---- lasso --------------------------------------------------------------- */

@@ -60,7 +60,8 @@ typedef struct strads_glm_options {
                                     coordinator */
     const char *groups; /* of "group" and "sparse-group": a file with the number
                            of each column's group, from 0. Read by the
-                           coordinator */
+                           coordinator. Groups that overlap:
+                           strads_glm_overlap_read */
     const char *strata; /* of "cox" and "cox-efron": a file with the number of
                            each row's stratum, from 0 up, one a line. Rows are
                            at risk together only within a stratum, and each
@@ -309,6 +310,38 @@ STRADS_API strads_err strads_glm_loss(const strads_glm_options *options,
 STRADS_API double strads_glm_mean(const char *loss, double margin);
 /* Returns whether a loss is for two classes. */
 STRADS_API bool strads_glm_classifies(const char *loss);
+
+/* ---- groups that overlap ------------------------------------------------- */
+
+/* Columns in more than one group, for the latent group Lasso (Jacob, Obozinski,
+ * Vert, ICML 2009): a coefficient is the sum of a part for each group of its
+ * column, and groups penalise their parts. It is the fit of "group" or
+ * "sparse-group" to data in which columns are repeated, with `group` as
+ * column_group. */
+typedef struct strads_glm_overlap {
+    uint64_t columns, copies;
+    uint32_t *source; /* [copies] the column of a copy, ascending */
+    uint32_t *group;  /* [copies] and its group */
+} strads_glm_overlap;
+
+/* Reads a file of groups: a line "G" or "G,G,..." for each column, numbers from
+ * 0 up. The caller frees *out. STRADS_EINVAL: no such file, or another number
+ * of lines. STRADS_EFORMAT, STRADS_EIO, STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_glm_overlap_read(const char *path,
+                                              uint64_t columns,
+                                              strads_glm_overlap *out);
+STRADS_API void strads_glm_overlap_free(strads_glm_overlap *overlap);
+
+/* Copies `data`, which is as for strads_glm_relax, with the columns of
+ * overlap->source; the caller frees *out. STRADS_EINVAL: other data.
+ * STRADS_ENOMEM. Any thread. */
+STRADS_API strads_err strads_glm_overlap_data(const strads_data *data,
+                                              const strads_glm_overlap *overlap,
+                                              strads_data **out);
+
+/* Sums parts v[copies] up to coefficients w[columns]. */
+STRADS_API void strads_glm_overlap_fold(const strads_glm_overlap *overlap,
+                                        const double *v, double *w);
 
 /* ---- adaptive penalties -------------------------------------------------- */
 

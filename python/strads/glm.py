@@ -36,6 +36,25 @@ def _groups_of(groups, columns):
     return _numbers_of("groups", groups, columns, "columns of a group")
 
 
+def _overlap_of(groups, columns):
+    """The columns of all groups of a list of lists, ascending, and the group of
+    each."""
+    listed = [np.asarray(each) for each in groups]
+    if any(each.ndim != 1 or each.dtype.kind not in "iu" or
+           np.any(each < 0) or np.any(each >= columns) or
+           len(np.unique(each)) < len(each) for each in listed):
+        raise ValueError("groups: expected lists of different columns, numbers "
+                         f"from 0 to {columns - 1}")
+    source = np.concatenate(listed)
+    missing = np.setdiff1d(np.arange(columns), source)
+    if len(missing):
+        raise ValueError(f"groups: column {missing[0]} is in no group; give it "
+                         "one of its own")
+    group = np.repeat(np.arange(len(listed)), [len(each) for each in listed])
+    order = np.argsort(source, kind="stable")
+    return source[order], group[order].astype(np.uint32)
+
+
 def _floats_of(name, given):
     """The user's array `name`, in f64."""
     try:
@@ -469,13 +488,48 @@ class QuantileRegressor(GLM):
     _parameter = property(lambda self: self.quantile)
 
 
-class GroupLasso(GLM):
+class _Groups(GLM):
+    """Groups may overlap: a coefficient is then the sum of a part for each
+    group of its column, and the fit is that of repeated columns."""
+
+    def fit(self, X, y, sample_weight=None, offset=None, strata=None):
+        """Fits the model; as GLM.fit. Returns self."""
+        given = self.groups
+        if isinstance(given, np.ndarray) or given is None or \
+                len(given) == 0 or not all(
+                isinstance(each, (list, tuple, range, np.ndarray))
+                for each in given):
+            return super().fit(X, y, sample_weight, offset, strata)
+        self._check_parameters()
+        X, y = self._checked(X, y)
+        source, group = _overlap_of(given, X.shape[1])
+        inner = GLM(self._loss, self._penalty, alpha=self.alpha,
+                    l1_ratio=getattr(self, "l1_ratio", 0.5), groups=group,
+                    loss_parameter=self.loss_parameter,
+                    fit_intercept=self.fit_intercept,
+                    standardize=self.standardize, tol=self.tol,
+                    max_iter=self.max_iter, n_jobs=self.n_jobs,
+                    verbose=self.verbose, callbacks=self.callbacks)
+        try:
+            inner.fit(X[:, source], y, sample_weight, offset, strata)
+        finally:  # an interrupt leaves the model so far
+            if hasattr(inner, "coef_"):
+                self.coef_ = np.bincount(source, inner.coef_, X.shape[1])
+                for name in ("intercept_", "dual_gap_", "objective_",
+                             "n_iter_", "baseline_"):
+                    if hasattr(inner, name):
+                        setattr(self, name, getattr(inner, name))
+        return self
+
+
+class GroupLasso(_Groups):
     """Regression that selects whole groups of columns: any loss of numbers
     with the penalty alpha sum_g root(n_g) |w_g|, for n_g columns in group g.
 
     `groups` has an integer >= 0 for each column; columns with equal numbers
     form a group and need not be adjacent. None: each column is its own group,
-    as in the Lasso."""
+    as in the Lasso. Or a list of lists, the columns of each group, which may
+    overlap: the latent group Lasso (Jacob, Obozinski and Vert, 2009)."""
 
     def __init__(self, groups=None, *, loss="squared", alpha=1.0,
                  loss_parameter=None, fit_intercept=True, standardize=False,
@@ -486,7 +540,7 @@ class GroupLasso(GLM):
     _penalty = "group"
 
 
-class SparseGroupLasso(GLM):
+class SparseGroupLasso(_Groups):
     """Regression that selects groups of columns, and columns within them: any
     loss of numbers with the penalty alpha sum_g (l1_ratio |w_g|_1 +
     (1 - l1_ratio) root(n_g) |w_g|_2), for n_g columns in group g.
