@@ -495,8 +495,7 @@ class _Groups(GLM):
     def fit(self, X, y, sample_weight=None, offset=None, strata=None):
         """Fits the model; as GLM.fit. Returns self."""
         given = self.groups
-        if isinstance(given, np.ndarray) or given is None or \
-                len(given) == 0 or not all(
+        if not isinstance(given, (list, tuple)) or not given or not all(
                 isinstance(each, (list, tuple, range, np.ndarray))
                 for each in given):
             return super().fit(X, y, sample_weight, offset, strata)

@@ -41,7 +41,11 @@ class OrdinalRegression(Probable, Classifier):
 
     def _ordered(self, y):
         """y as places in `classes`."""
-        order = list(self.classes)
+        if isinstance(self.classes, (str, bytes)) or \
+                np.ndim(self.classes) != 1:
+            params.refuse("classes", self.classes,
+                          "a list of labels, or None")
+        order = np.asarray(self.classes).tolist()
         place = {label: k for k, label in enumerate(order)}
         if len(place) < len(order):
             raise ValueError(f"classes is {order}; expected each label once")
