@@ -110,11 +110,12 @@ static cli_source job_source(const cli_job *j)
 static strads_err check_options(const cli_job *j)
 {
     const cli_use *use = j->state;
-    if (makes_data(j) && j->train->makes_of &&
+    const cli_train *train = j->train;
+    if (train->makes_of && train->makes && train->makes(j->state) &&
         (j->engine.nodes > 1 || j->engine.listen)) {
         return strads_fail(STRADS_EINVAL,
                            "%s are for one process: leave %s out",
-                           j->train->makes_of,
+                           train->makes_of,
                            j->engine.listen ? "--listen" : "--nodes");
     }
     if (j->engine.nodes > 1 && !j->engine.listen) {
