@@ -501,7 +501,7 @@ static double conjugate_users(mf_local *l, uint64_t from, uint32_t n)
 {
     mf_rows *r = &l->rows;
     const double penalty = ridge_of(l, NULL, 1).penalty;
-    mf_line line[MF_CONJUGATE_ROWS];
+    mf_line line[MF_CONJUGATE_ROWS] = {0};
     double objective[MF_CONJUGATE_ROWS], loss = 0;
     float *p = l->p + from * l->stride;
 
