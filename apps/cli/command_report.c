@@ -390,7 +390,7 @@ static void draw_workers(const report *r, FILE *out)
         static const char *const kinds[] = {"worker_computing",
                                             "worker_waiting", "worker_network"};
         double x[ROUNDS], y[ROUNDS], before[3] = {0};
-        char name[24];
+        char name[32];
         size_t n = 0;
         const size_t share = r->n / 200 + 1; /* 200 points are enough */
         for (size_t k = share - 1; k < r->n; k += share) {
