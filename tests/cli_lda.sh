@@ -67,6 +67,53 @@ for how in symmetric asymmetric; do
     gives 0 lda topics few.json
 done
 
+# The log has the topics while they form, in lines of bounded size; it does not
+# change the model. Words are those of the vocabulary, or the beginning of a long
+# one. A run with a bound on its rounds has no such lines.
+awk 'NR % 7 { print; next } { w = $0; while (length(w) < 200) w = w "\303\244" w; print w }' \
+    "$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt" >vocab
+for topics in 5 150; do
+    form="lda train $corpus --vocab vocab --partitions 3 --sweeps 21 --seed 2 --topics $topics"
+    gives 0 $form --model unheard.json --quiet
+    gives 0 $form --model heard.json --log heard.jsonl --quiet
+    cmp -s unheard.json heard.json && cmp -s unheard.json.npy heard.json.npy ||
+        fail "$topics topics: a log changes the model"
+    python3 - $topics <<'PY' || fail "$topics topics while they form"
+import json, sys
+most = int(sys.argv[1])
+names = {w.rstrip("\n") for w in open("vocab", encoding="utf-8")}
+cut = {w.encode()[:64].decode(errors="ignore") for w in names}
+lines = [l for l in open("heard.jsonl", encoding="utf-8") if '"event": "topics"' in l]
+*form, end = map(json.loads, lines)
+assert [f["sweep"] for f in form] == [10, 20] and "sweep" not in end
+for f, line in zip(form, lines):
+    assert len(line.encode()) < 20 * (8 * 70 + 200) and f["of"] == most
+    weight = [t["weight"] for t in f["topics"]]
+    assert len(weight) == min(20, most) and weight == sorted(weight, reverse=True)
+    assert sum(weight) < 1 + 1e-9 and (most > 20 or sum(weight) > 1 - 1e-9)
+    assert len({t["topic"] for t in f["topics"]}) == len(weight)
+    for t in f["topics"]:
+        assert len(set(t["words"])) == 8 and cut.issuperset(t["words"]), t
+assert len(end["topics"]) == most
+PY
+done
+gives 0 $form --max-rounds 30 --log bound.jsonl --quiet
+grep -q '"event": "topics"' bound.jsonl && fail "rounds of a run with a bound"
+
+# Two processes: the same lines as one.
+start first $form --workers 1 --nodes 2 --listen tcp://127.0.0.1:0 \
+    --model two.json --log two.jsonl
+first=$child
+start second join "$(url_of first)" --workers 1
+second=$child
+ends first "$first" 0
+ends second "$second" 0
+cmp -s two.json.npy heard.json.npy || fail "two processes: another model"
+for run in heard two; do
+    grep '"event": "topics"' $run.jsonl | sed 's/, "schema".*//' >$run.topics
+done
+cmp -s heard.topics two.topics || fail "two processes: other topics on the way"
+
 # A report does not change the draws.
 for partitions in 1 3; do
     for every in 1 2 5; do

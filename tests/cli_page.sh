@@ -55,7 +55,7 @@ run_of_end=$child
 browse "$(page_of end)" end objective workers clocks nodes
 ends end "$run_of_end" 0
 
-# A node becomes silent and returns; at its end the model has its topics.
+# A node becomes silent and returns; topics are shown while they form and of the model.
 rm -f "$node/lost"
 start leads lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 8 \
     --vocab "$STRADS_SOURCE/data/vocab.sotu-tiny-bow.txt" --sweeps 1000000 \
@@ -64,7 +64,7 @@ start leads lda train "$STRADS_SOURCE/data/docword.sotu-tiny.txt" --topics 8 \
 run_of_lost=$child
 start joins join "$(url_of leads)" --workers 1
 joined=$child
-browse "$(page_of leads)" lost objective hosts nodes links &
+browse "$(page_of leads)" lost objective hosts nodes links topics &
 browser=$!
 asks "stop it"
 kill -STOP "$joined"

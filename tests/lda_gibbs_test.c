@@ -286,6 +286,168 @@ Test(lda, without_options_a_run_ends_when_its_likelihood_is_flat)
     lda_fit_free(&simulated);
 }
 
+/* The models that a run passed on. */
+typedef struct interims {
+    lda_fit at[4];
+    uint64_t sweep[4];
+    uint32_t n;
+} interims;
+
+static strads_lda_model *copy_counts(const strads_lda_model *m)
+{
+    const uint64_t n = m->start[m->words];
+    strads_lda_model *c = calloc(1, sizeof *c);
+    *c = (strads_lda_model){.topics = m->topics,
+                            .words = m->words,
+                            .tokens = m->tokens,
+                            .documents = m->documents,
+                            .beta = m->beta,
+                            .samples = m->samples,
+                            .start = malloc((m->words + 1) * sizeof *c->start),
+                            .topic = malloc((n + 1) * sizeof *c->topic),
+                            .count = malloc((n + 1) * sizeof *c->count)};
+    memcpy(c->start, m->start, (m->words + 1) * sizeof *c->start);
+    memcpy(c->topic, m->topic, n * sizeof *c->topic);
+    memcpy(c->count, m->count, n * sizeof *c->count);
+    return c;
+}
+
+static strads_err keep_interim(void *arg, const strads_lda_model *m,
+                               uint64_t sweep)
+{
+    interims *all = arg;
+    cr_assert_lt(all->n, 4);
+    all->sweep[all->n] = sweep;
+    all->at[all->n++].model = copy_counts(m);
+    return STRADS_OK;
+}
+
+static void expect_same_counts(const strads_lda_model *a,
+                               const strads_lda_model *b)
+{
+    const uint64_t n = a->start[a->words];
+    cr_assert_eq(a->tokens, b->tokens);
+    cr_assert_eq(a->documents, b->documents);
+    cr_assert_eq(a->beta, b->beta);
+    cr_assert_eq(memcmp(a->start, b->start, (a->words + 1) * sizeof *a->start),
+                 0);
+    cr_assert_eq(memcmp(a->topic, b->topic, n * sizeof *a->topic), 0);
+    cr_assert_eq(memcmp(a->count, b->count, n * sizeof *a->count), 0);
+}
+
+static void free_interims(interims *all)
+{
+    for (uint32_t k = 0; k < all->n; k++)
+        lda_fit_free(&all->at[k]);
+    *all = (interims){0};
+}
+
+/* Sweep 40 is both a sample and an interim model. */
+Test(lda, an_interim_model_is_that_of_a_run_that_ends_there)
+{
+    const uint32_t topics[] = {3, 129};
+    char path[LDA_PATH_SIZE];
+    strads_lda_options config = small(3);
+    lda_fit old = train(&config, 2, 1, 9, LDA_HERE);
+    lda_keep_model(old.model, path);
+    for (uint32_t c = 0; c < 12; c++) {
+        interims all = {0};
+        const uint32_t workers = 1u << c / 2 % 3, partitions = 1 + c / 2 % 3;
+        const lda_place place = c % 2 ? LDA_SIMULATED : LDA_HERE;
+        config = small(topics[c / 6]);
+        config.from = config.topics == 3 ? path : NULL;
+        config.sweeps = 45;
+        config.samples = 3;
+        lda_fit quiet = train(&config, partitions, workers, c, place);
+        config.interim = keep_interim;
+        config.interim_arg = &all;
+        lda_fit heard = train(&config, partitions, workers, c, place);
+        expect_same_topics(&quiet, &heard);
+        expect_same_counts(quiet.model, heard.model);
+        cr_assert_eq(all.n, 3);
+        config.interim = NULL;
+        config.samples = 1;
+        for (uint32_t k = 0; k < all.n; k++) {
+            config.sweeps = 10u << k;
+            cr_assert_eq(all.sweep[k], config.sweeps);
+            cr_assert_eq(all.at[k].model->samples, 1);
+            lda_fit want = train(&config, partitions, 1, c, LDA_HERE);
+            expect_same_counts(all.at[k].model, want.model);
+            lda_fit_free(&want);
+        }
+        lda_fit_free(&quiet);
+        lda_fit_free(&heard);
+        free_interims(&all);
+    }
+    lda_forget_model(path);
+    lda_fit_free(&old);
+}
+
+/* A bound on the rounds ends runs in every phase. One of them ends between an
+ * interim model and the next sweep, so that counts are gathered twice. */
+Test(lda, a_run_with_interim_models_may_end_after_any_round)
+{
+    for (uint32_t partitions = 1; partitions <= 3; partitions++) {
+        strads_data *data = lda_corpus(DOCUMENTS, WORDS, partitions);
+        strads_lda_options config = small(5);
+        bool twice = false;
+        for (uint32_t rounds = 9; rounds < 36; rounds++) {
+            interims all = {0};
+            strads_result *result = NULL;
+            strads_lda_model *m = NULL;
+            config.sweeps = 1000;
+            config.samples = 1;
+            config.interim = keep_interim;
+            config.interim_arg = &all;
+            expect_ok(strads_run(
+                &strads_program_lda, &config, data,
+                &(strads_engine_options){.size = sizeof(strads_engine_options),
+                                         .workers = 2,
+                                         .partitions = partitions,
+                                         .max_rounds = rounds,
+                                         .seed = 1},
+                &result));
+            const uint64_t sweeps = strads_lda_ending_of(result).sweeps;
+            twice = twice || (all.n > 0 && all.sweep[all.n - 1] == sweeps);
+            expect_ok(strads_lda_model_from_result(result, &m));
+            config.sweeps = (uint32_t)sweeps;
+            config.interim = NULL;
+            lda_fit want = lda_fit_run(&config, data, 1, 1);
+            expect_same_counts(m, want.model);
+            lda_fit_free(&want);
+            strads_lda_model_free(m);
+            strads_result_free(result);
+            free_interims(&all);
+        }
+        cr_assert(twice, "no run ended there");
+        strads_data_free(data);
+    }
+}
+
+static strads_err fail_interim(void *arg, const strads_lda_model *m,
+                               uint64_t sweep)
+{
+    (void)arg;
+    return strads_fail(STRADS_EIO, "sweep %d of %u topics is refused",
+                       (int)sweep, m->topics);
+}
+
+Test(lda, an_error_of_the_receiver_of_interim_models_ends_the_run)
+{
+    strads_lda_options config = small(4);
+    config.sweeps = 11;
+    config.interim = fail_interim;
+    strads_data *data = lda_corpus(DOCUMENTS, WORDS, 1);
+    strads_result *result = NULL;
+    cr_assert_neq(strads_run(&strads_program_lda, &config, data, NULL, &result),
+                  STRADS_OK);
+    cr_assert_not_null(strstr(strads_error_text(),
+                              "sweep 10 of 4 topics is refused"),
+                       "%s", strads_error_text());
+    strads_result_free(result);
+    strads_data_free(data);
+}
+
 Test(lda, options_out_of_their_range_are_refused)
 {
     strads_lda_options config = small(1);

@@ -66,6 +66,15 @@ try {
   if (ends === "lost") // one curve once; rounds in flight where there are some
     for (const id of ["m-log_likelihood", "m-log_likelihood_per_token", "m-sweep", "flight"])
       check(!await shown(id), id + " is shown");
+  if (ends === "lost") { // topics while they form: the table is updated
+    const sweep = async () => +(/after sweep (\d[\d,]*)$/.exec(
+      await page.textContent("#topics p")) || ["", "NaN"])[1].replace(/,/g, "");
+    const first = await sweep();
+    check(first >= 10, `topics after sweep ${first}`);
+    await page.waitForFunction(old => !document.querySelector("#topics p").textContent.endsWith(old),
+      " " + first.toLocaleString("en-US"), {timeout: 60000});
+    check(await sweep() >= 2 * first, "the next topics");
+  }
   const tiles = await page.textContent("#tiles");
   if (ends !== "big" && ends !== "runs") check(/memory, peak\d/.test(tiles), "no memory in " + tiles);
   if (ends === "end") check(/time left, about\d/.test(tiles), "no time left in " + tiles);
@@ -128,7 +137,8 @@ try {
     await page.waitForFunction(() => ["stopped", "converged", "done", "stopped by "
       + "--max-rounds", "stopped by --time-limit"].includes(document.getElementById("state").textContent), null,
       {timeout: 120000});
-    if (ends === "lost") await page.waitForSelector("#topics td.words");
+    if (ends === "lost") await page.waitForFunction(() => /typical words$/.test(
+      document.querySelector("#topics p").textContent));
     await page.screenshot({path: `${folder}/${ends}-over.png`, fullPage: true});
   }
   check(errors.length === 0, errors.join("; "));

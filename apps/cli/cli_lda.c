@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli_documents.h"
@@ -36,6 +37,33 @@ void cli_words_put(const strads_lda_model *m, const uint32_t *word,
         cli_json_string(j, NULL, cli_word_name(m, word[i], buffer));
 }
 
+/* Longest word of an interim line, in bytes; the rest is left out. */
+enum { WORD_BYTES = 64 };
+
+/* Writes the beginning of a text, in whole characters of UTF-8. */
+static void put_beginning(cli_json *j, const char *text)
+{
+    char word[WORD_BYTES + 1];
+    size_t n = strnlen(text, WORD_BYTES + 1);
+    if (n > WORD_BYTES)
+        for (n = WORD_BYTES; n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80;)
+            n--;
+    memcpy(word, text, n);
+    word[n] = '\0';
+    cli_json_string(j, NULL, word);
+}
+
+/* Begins the object of topic k, up to its list of words. */
+static void open_topic(const strads_lda_model *m, uint32_t k, cli_json *j)
+{
+    cli_json_open(j, NULL, '{');
+    cli_json_count(j, "topic", k);
+    if (cli_topic_name(m, k))
+        cli_json_string(j, "name", cli_topic_name(m, k));
+    cli_json_number(j, "weight", (double)m->total[k] / strads_lda_mass(m));
+    cli_json_open(j, "words", '[');
+}
+
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
 {
     enum { WORDS = 10 };
@@ -48,13 +76,7 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
     cli_json j = cli_log_line(log, "topics");
     cli_json_open(&j, "topics", '[');
     for (uint32_t k = 0; k < model->topics; k++) {
-        cli_json_open(&j, NULL, '{');
-        cli_json_count(&j, "topic", k);
-        if (cli_topic_name(model, k))
-            cli_json_string(&j, "name", cli_topic_name(model, k));
-        cli_json_number(&j, "weight",
-                        (double)model->total[k] / strads_lda_mass(model));
-        cli_json_open(&j, "words", '[');
+        open_topic(model, k, &j);
         cli_words_put(model, word + (size_t)k * WORDS, WORDS, &j);
         cli_json_close(&j, ']');
         cli_json_close(&j, '}');
@@ -62,6 +84,58 @@ strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log)
     cli_json_close(&j, ']');
     cli_log_end_line(log, &j);
     return STRADS_OK;
+}
+
+enum { LARGEST = 20 };
+
+/* The topics with the most tokens, in this order; returns their number. */
+static uint32_t find_largest(const strads_lda_model *m, uint32_t list[LARGEST])
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < m->topics; k++) {
+        uint32_t at = n;
+        while (at > 0 && m->total[k] > m->total[list[at - 1]])
+            at--;
+        if (at == LARGEST)
+            continue;
+        n += n < LARGEST;
+        memmove(list + at + 1, list + at, (n - 1 - at) * sizeof *list);
+        list[at] = k;
+    }
+    return n;
+}
+
+strads_err cli_lda_tell_interim(const strads_lda_model *model, uint64_t sweep,
+                                cli_log *log)
+{
+    enum { WORDS = 8 };
+    char buffer[CLI_NAME_SIZE];
+    uint32_t list[LARGEST];
+    uint32_t *word = calloc((size_t)model->topics * WORDS, sizeof *word);
+    double *score = calloc((size_t)model->topics * WORDS, sizeof *score);
+    const strads_err err =
+        word && score ? strads_lda_top_words(model, 1, WORDS, word, score)
+                      : strads_fail(STRADS_ENOMEM, "no memory left for topics");
+    if (!err) {
+        const uint32_t n = find_largest(model, list);
+        cli_json j = cli_log_line(log, "topics");
+        cli_json_count(&j, "sweep", sweep);
+        cli_json_count(&j, "of", model->topics);
+        cli_json_open(&j, "topics", '[');
+        for (uint32_t i = 0; i < n; i++) {
+            const uint32_t *of = word + (size_t)list[i] * WORDS;
+            open_topic(model, list[i], &j);
+            for (uint32_t w = 0; w < cli_words_found(of, WORDS); w++)
+                put_beginning(&j, cli_word_name(model, of[w], buffer));
+            cli_json_close(&j, ']');
+            cli_json_close(&j, '}');
+        }
+        cli_json_close(&j, ']');
+        cli_log_end_line(log, &j);
+    }
+    free(word);
+    free(score);
+    return err;
 }
 
 /* ---- model and documents ------------------------------------------------- */

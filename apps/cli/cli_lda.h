@@ -25,5 +25,9 @@ void cli_words_put(const strads_lda_model *model, const uint32_t *word,
 
 /* Logs each topic's share and top words. */
 strads_err cli_lda_tell(const strads_lda_model *model, cli_log *log);
+/* The same during a run, of the largest topics only: a line of bounded size,
+ * with the sweep. STRADS_ENOMEM. */
+strads_err cli_lda_tell_interim(const strads_lda_model *model, uint64_t sweep,
+                                cli_log *log);
 
 #endif

@@ -612,6 +612,8 @@ static cli_goal find_goal(cli_job *j)
 static strads_err run_training(cli_job *j)
 {
     announce_training(j);
+    if (j->train->listen && j->log.line && j->engine.max_rounds == 0)
+        j->train->listen(j->state, j->config, &j->log);
     cli_progress_begin(&j->line, j->files.quiet, find_goal(j));
     strads_err err = j->nodes ? strads_engine_run(j->nodes, j->data, &j->result)
                               : strads_run(j->train->program, j->config,

@@ -92,6 +92,10 @@ struct cli_train {
     strads_err (*make)(void *state, const char *path,
                        const strads_data_options *options, strads_data **out);
     strads_err (*look)(void *state, const strads_data *data);
+    /* Before the run, if there is a log: may set options of the program that
+     * add events to it. These may take rounds, so a run with a bound on its
+     * rounds has none. */
+    void (*listen)(void *state, void *config, cli_log *log);
     void (*note)(void *state, const strads_progress *progress);
     strads_err (*finish)(void *state, const cli_trained *trained);
     /* After the model is written, so that closing standard output does not lose

@@ -22,6 +22,7 @@ typedef struct lda_files {
     strads_names *names;     /* names of the words, or NULL */
     strads_lda_model *old;   /* model of --from, or NULL */
     strads_lda_model *model; /* the written model, or NULL */
+    cli_log *log;            /* of interim models */
     const char *labels;
     strads_lda_labels truth; /* the documents' labels */
     const char *seeds;
@@ -338,6 +339,25 @@ static strads_err read_word_names(void *state, const strads_data *data)
     return cli_words_names(data, path, f->old, &f->names);
 }
 
+/* The model of the run has no names: they are the command's. */
+static strads_err log_interim(void *state, const strads_lda_model *model,
+                              uint64_t sweep)
+{
+    const lda_files *f = state;
+    strads_lda_model named = *model;
+    named.names = f->names;
+    return cli_lda_tell_interim(&named, sweep, f->log);
+}
+
+static void listen_to_topics(void *state, void *config, cli_log *log)
+{
+    lda_files *f = state;
+    strads_lda_options *options = config;
+    f->log = log;
+    options->interim = log_interim;
+    options->interim_arg = f;
+}
+
 static void tell_words(const lda_files *f, const cli_trained *trained)
 {
     const uint64_t unknown = strads_data_unknown(trained->data);
@@ -429,6 +449,7 @@ static const cli_train train = {
     .tune = choose_topic_number,
     .read = set_reading,
     .look = read_word_names,
+    .listen = listen_to_topics,
     .finish = finish_lda,
     .tell = log_topics,
 };

@@ -366,6 +366,17 @@ static bool is_sampled(const lda_state *s, const strads_lda_options *options)
            left / LDA_SAMPLE_SWEEPS < samples_of(s, options);
 }
 
+/* Whether an interim model of this sweep is wanted: 10, 20, 40, ... */
+static bool is_interim(const lda_state *s, const strads_lda_options *options)
+{
+    uint64_t due = LDA_FIRST_INTERIM;
+
+    while (due < s->sweep)
+        due *= 2;
+    return options->interim && s->shown < s->sweep && s->sweep == due &&
+           s->words * options->topics <= STRADS_LDA_INTERIM;
+}
+
 static strads_err lda_schedule(strads_turn *turn)
 {
     const strads_lda_options *options = turn->config;
@@ -395,11 +406,17 @@ static strads_err lda_schedule(strads_turn *turn)
     const bool ends =
         turn->ends || (s->prior.last > 0 && s->sweep >= s->prior.last);
     s->gathers = true;
-    if (ends && !s->all_gathered && s->sweep > 0)
+    s->takes_sample = s->sampled < s->sweep && (ends || is_sampled(s, options));
+    s->takes_interim = !ends && is_interim(s, options);
+    if (ends && !s->all_gathered && s->sweep > 0) {
+        if (!s->finishes)
+            s->counts.n = 0; /* of an LDA_COLLECT that the end interrupts */
+        s->finishes = true;
         return strads_turn_dispatch(turn, LDA_GATHER, 1, &s->gather_block);
+    }
     if (ends)
         return strads_turn_stop(turn);
-    if (s->sampled < s->sweep && is_sampled(s, options))
+    if (s->takes_sample || s->takes_interim)
         return strads_turn_dispatch(turn, LDA_COLLECT, 1, &s->gather_block);
     s->gathers = false;
     s->sweep++;

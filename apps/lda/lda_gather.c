@@ -1,7 +1,7 @@
-/* At the end the coordinator collects the partitions' counts, and their tokens'
- * topics if wanted, in pieces, until all are there. A piece consists of 32-bit
- * numbers: the number of counts and of tokens that follow, whether it is the
- * last one, and then these.
+/* At the end, and for samples and interim models, the coordinator collects the
+ * partitions' counts in pieces, until all are there; at the end also their
+ * tokens' topics, if wanted. A piece consists of 32-bit numbers: the number of
+ * counts and of tokens that follow, whether it is the last one, and then these.
  *
  * Counts are (word, topic, tokens) of the partition, words in any order. For a
  * network, the counts of its nodes as documents follow, so that the model has
@@ -187,6 +187,10 @@ strads_err lda_send_piece(strads_task *task)
     const bool keeps = options->keep_assignments && task->phase == LDA_GATHER;
     strads_err err = STRADS_OK;
 
+    if (task->phase != l->sent_phase) { /* both may follow one sweep */
+        lda_restart_sending(l);
+        l->sent_phase = task->phase;
+    }
     if (keeps && !l->by_document)
         err = reserve_sort(l, words);
     if (err)
@@ -303,7 +307,7 @@ static strads_err sort_counts(lda_stream *counts, uint32_t topics,
     free(by_topic);
     if (!counts->at)
         return strads_fail(STRADS_ENOMEM, "no memory left for the counts");
-    counts->n = 3 * n;
+    counts->n = counts->capacity = 3 * n;
     return STRADS_OK;
 }
 
@@ -390,15 +394,10 @@ static strads_err check_totals(const lda_state *s, const double *total,
 }
 
 /* Adds the counts of the current sweep to those of earlier samples. */
-static strads_err add_sample(lda_state *s, const double *total,
-                             const strads_lda_options *options)
+static strads_err add_sample(lda_state *s)
 {
-    strads_err err = keep_base(s);
+    strads_err err = keep_stream(&s->counts, s->sum.at, s->sum.n);
 
-    if (!err)
-        err = check_totals(s, total, options->network ? 2 : 1);
-    if (!err)
-        err = keep_stream(&s->counts, s->sum.at, s->sum.n);
     free(s->sum.at);
     s->sum = (lda_stream){0};
     if (!err)
@@ -413,30 +412,77 @@ static strads_err add_sample(lda_state *s, const double *total,
     return STRADS_OK;
 }
 
-static strads_err make_model(lda_state *s, const strads_lda_options *options)
+/* Makes a model of sorted counts, which are sums over `samples` sweeps. */
+static strads_err model_of_counts(const lda_state *s, const lda_stream *sum,
+                                  uint32_t samples,
+                                  const strads_lda_options *options,
+                                  strads_lda_model **out)
 {
     const uint32_t topics = s->prior.topics;
-    strads_err err = lda_model_new(topics, s->words, s->sum.n / 3, &s->model);
+    strads_err err = lda_model_new(topics, s->words, sum->n / 3, out);
 
-    if (!err) {
-        s->model->samples = s->samples;
-        fill_counts(s->model, &s->sum);
-        free(s->sum.at);
-        s->sum = (lda_stream){0};
-        memcpy(s->model->alpha, s->prior.alpha, topics * sizeof(double));
-        s->model->beta = s->prior.beta;
-        s->model->network = options->network;
-        s->model->hold_out = options->hold_out;
-        s->model->documents = s->documents + (s->base ? s->base->documents : 0);
-        s->model->log_likelihood =
-            s->evaluated == s->sweep ? s->log_likelihood : NAN;
-        if (s->classifier.classes)
-            err = lda_model_classify(s->model, s->classifier.classes,
-                                     s->labels.classes, s->classifier.mean);
-        for (uint32_t k = 0; !err && s->base && k < topics; k++)
-            if (s->base->topic_name && s->base->topic_name[k])
-                err = lda_model_name(s->model, k, s->base->topic_name[k]);
-    }
+    if (err)
+        return err;
+    strads_lda_model *m = *out;
+    m->samples = samples;
+    fill_counts(m, sum);
+    memcpy(m->alpha, s->prior.alpha, topics * sizeof(double));
+    m->beta = s->prior.beta;
+    m->network = options->network;
+    m->hold_out = options->hold_out;
+    m->documents = s->documents + (s->base ? s->base->documents : 0);
+    m->log_likelihood = s->evaluated == s->sweep ? s->log_likelihood : NAN;
+    if (s->classifier.classes)
+        err = lda_model_classify(m, s->classifier.classes, s->labels.classes,
+                                 s->classifier.mean);
+    for (uint32_t k = 0; !err && s->base && k < topics; k++)
+        if (s->base->topic_name && s->base->topic_name[k])
+            err = lda_model_name(m, k, s->base->topic_name[k]);
+    return err;
+}
+
+static strads_err make_model(lda_state *s, const strads_lda_options *options)
+{
+    const strads_err err =
+        model_of_counts(s, &s->sum, s->samples, options, &s->model);
+
+    free(s->sum.at);
+    s->sum = (lda_stream){0};
+    return err;
+}
+
+/* Passes the model of the current sweep to the caller. Its counts remain, in
+ * order, because they may be a sample as well. */
+static strads_err pass_interim(lda_state *s, const strads_lda_options *options)
+{
+    strads_lda_model *model = NULL;
+    strads_err err = sort_counts(&s->counts, s->prior.topics, s->words);
+
+    if (err)
+        return err;
+    merge_equal(&s->counts);
+    err = model_of_counts(s, &s->counts, 1, options, &model);
+    if (!err)
+        err = options->interim(options->interim_arg, model, s->sweep);
+    strads_lda_model_free(model);
+    s->shown = s->sweep;
+    return err;
+}
+
+/* Uses the counts of the current sweep, which have all arrived. */
+static strads_err use_counts(lda_state *s, const double *total,
+                             const strads_lda_options *options)
+{
+    strads_err err = keep_base(s);
+
+    if (!err)
+        err = check_totals(s, total, options->network ? 2 : 1);
+    if (!err && s->takes_interim)
+        err = pass_interim(s, options);
+    if (!err && s->takes_sample)
+        err = add_sample(s);
+    free(s->counts.at);
+    s->counts = (lda_stream){0};
     return err;
 }
 
@@ -455,6 +501,7 @@ strads_err lda_gathered(strads_commit *commit)
     lda_state *s = commit->state;
     const uint32_t *at = (const uint32_t *)(const void *)commit->partial;
     size_t left = commit->partial_bytes / sizeof *at;
+    const bool uses = s->takes_sample || s->takes_interim;
     bool all = true;
     strads_err err = STRADS_OK;
 
@@ -464,7 +511,7 @@ strads_err lda_gathered(strads_commit *commit)
                                "a node sent invalid counts: it runs "
                                "another version or is broken");
         const size_t n = HEAD + (size_t)at[0] + at[1];
-        if (s->sampled < s->sweep)
+        if (uses)
             err = keep_stream(&s->counts, at + HEAD, at[0]);
         if (!err && s->assignments)
             err = write_temporary(s->assignments[p], at + HEAD + at[0], at[1]);
@@ -474,8 +521,8 @@ strads_err lda_gathered(strads_commit *commit)
     }
     if (err || !all)
         return err;
-    if (s->sampled < s->sweep)
-        err = add_sample(s, commit->total, commit->config);
+    if (uses)
+        err = use_counts(s, commit->total, commit->config);
     if (err || commit->phase == LDA_COLLECT)
         return err;
     s->all_gathered = true;

@@ -204,6 +204,7 @@ typedef struct lda_local {
     double log_words, psi_words; /* of blocks that finished their sweep here */
     /* Progress of sending counts and topics, see lda_gather.c. */
     uint64_t sent_word, sent_document, sent_row;
+    uint32_t sent_phase;   /* LDA_GATHER or LDA_COLLECT; another one: none */
     uint32_t *by_document; /* words by document, then topics */
     uint16_t *by_document_topic;
     uint64_t *document_start;
@@ -287,9 +288,11 @@ enum {
     LDA_GATHER = 2,
     LDA_BASE = 3,
     LDA_CLASSIFY = 4,
-    LDA_COLLECT = 5 /* a sample: as LDA_GATHER, without the tokens */
+    LDA_COLLECT = 5 /* counts of a sample or of an interim model: as
+                     * LDA_GATHER, without the tokens */
 };
 enum { LDA_SAMPLE_SWEEPS = 5 /* from one sample to the next */ };
+enum { LDA_FIRST_INTERIM = 10 /* sweep; each next one is at twice as many */ };
 enum { LDA_CPU = 0, LDA_DRAWN = 1, LDA_SAMPLE_SUMS = 2 };
 
 strads_err lda_sample(strads_task *task);
@@ -324,13 +327,17 @@ typedef struct lda_state {
     double began, seconds, cpu_seconds; /* of sweeps only */
     double last_seconds, last_tokens, tokens_drawn;
     double log_likelihood, tokens;
-    strads_block gather_block;  /* the block of LDA_GATHER */
-    bool gathers, all_gathered; /* the model is being gathered; is complete */
-    lda_stream counts;          /* word, topic, count of the current sweep */
-    lda_stream sum;             /* the same of all samples, ascending */
-    uint64_t sampled;           /* sweep of the last sample */
-    uint32_t samples;           /* sweeps in `sum` */
-    FILE **assignments;         /* [partitions] N, words, topics; or NULL. N
+    strads_block gather_block; /* the block of LDA_GATHER */
+    /* Counts are being collected; those of the final model; it is complete. */
+    bool gathers, finishes, all_gathered;
+    lda_stream counts; /* word, topic, count of the current sweep */
+    lda_stream sum;    /* the same of all samples, ascending */
+    uint64_t sampled;  /* sweep of the last sample */
+    uint32_t samples;  /* sweeps in `sum` */
+    uint64_t shown;    /* sweep of the last interim model */
+    /* What the counts that are being collected are for. */
+    bool takes_sample, takes_interim;
+    FILE **assignments; /* [partitions] N, words, topics; or NULL. N
                                  * may have the mark LDA_GOES_ON */
     strads_lda_model *model;
     strads_lda_model *base; /* as of lda_local */

@@ -24,6 +24,8 @@
 extern "C" {
 #endif
 
+struct strads_lda_model;
+
 /* The options (`config`); NULL: all defaults. Start from a copy of
  * strads_program_lda.defaults: a 0 does not mean the default here. */
 typedef struct strads_lda_options {
@@ -79,11 +81,21 @@ typedef struct strads_lda_options {
      * reads the file. Errors as strads_lda_seeds_read. */
     const char *seed_words;
     double seed_weight; /* > 0, at most 1000; default 0.1 */
+    /* Gets the topics while they form: the model of the counts after sweep 10,
+     * 20, 40, 80, ..., except the last one. The model has no names of words,
+     * and is valid during the call. Called in the first process, on the thread
+     * that called the run; draws are those of a run without it, but collecting
+     * the counts takes rounds of its own. An error ends the run. Not called if
+     * topics x words exceed STRADS_LDA_INTERIM. NULL: none */
+    strads_err (*interim)(void *arg, const struct strads_lda_model *model,
+                          uint64_t sweep);
+    void *interim_arg;
 } strads_lda_options;
 
 /* With labels and in a network, the defaults of alpha, beta and sweeps are 0.1,
  * 0.01 and 100; a run that continues a model takes its alpha and beta. */
 #define STRADS_LDA_SWEEPS 1000
+#define STRADS_LDA_INTERIM 50000000
 #define STRADS_LDA_LABELLED_TOPICS 1024
 
 /* The program: name "lda", documents by words (STRADS_KIND_DOCUMENTS), split by
