@@ -461,6 +461,7 @@ typedef struct strads_lda_model {
     uint32_t samples;
     strads_names *phrases;
     char **topic_name;
+    bool word_ids;
     ...;
 } strads_lda_model;
 typedef struct strads_lda_ending {

@@ -1,6 +1,7 @@
 /* Corpora: compares bags of words and ldac text with the counts that they
  * were written from. Broken files are rejected. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data_oracle.h"
@@ -8,33 +9,54 @@
 
 TestSuite(data_corpus, .init = oracle_enter, .fini = oracle_leave);
 
-static oracle random_counts(unsigned seed)
+static oracle random_counts_of(double spread, unsigned seed)
 {
-    oracle m = oracle_random((oracle_shape){
-        .rows = 500, .cols = 200, .density = 0.1, .spread = 3, .seed = seed});
+    oracle m = oracle_random((oracle_shape){.rows = 500,
+                                            .cols = 200,
+                                            .density = 0.1,
+                                            .spread = spread,
+                                            .seed = seed});
     for (uint64_t i = 0; i < m.nnz; i++)
         m.entry[i].value = i % 97 == 0 ? 16777216 : (double)(1 + i * i % 7);
     return m;
 }
 
+static oracle random_counts(unsigned seed)
+{
+    return random_counts_of(3, seed);
+}
+
 /* Writes every other entry, then the others, so that the file is not in
  * order. */
-static const char *write_bag(const oracle *m, const char *name)
+static const char *write_bag_as(const oracle *m, const char *name,
+                                unsigned long long words,
+                                unsigned long long (*id)(uint32_t word))
 {
     const char *path = oracle_path(name);
     FILE *file = fopen(path, "w");
     (void)fprintf(file, "%llu\n%llu \r\n%llu\n", (unsigned long long)m->rows,
-                  (unsigned long long)m->cols, (unsigned long long)m->nnz);
+                  words, (unsigned long long)m->nnz);
     for (uint64_t half = 0; half < 2; half++)
         for (uint64_t i = half; i < m->nnz; i += 2)
-            (void)fprintf(file, "%u %u %.0f\n", m->entry[i].row + 1,
-                          m->entry[i].col + 1, m->entry[i].value);
+            (void)fprintf(file, "%u %llu %.0f\n", m->entry[i].row + 1,
+                          id(m->entry[i].col) + 1, m->entry[i].value);
     (void)fclose(file);
     return path;
 }
 
+static unsigned long long same_number(uint32_t word)
+{
+    return word;
+}
+
+static const char *write_bag(const oracle *m, const char *name)
+{
+    return write_bag_as(m, name, m->cols, same_number);
+}
+
 /* Writes the words of each document from the last to the first. */
-static const char *write_ldac(const oracle *m, const char *name)
+static const char *write_ldac_as(const oracle *m, const char *name,
+                                 unsigned long long (*id)(uint32_t word))
 {
     const char *path = oracle_path(name);
     FILE *file = fopen(path, "w");
@@ -45,7 +67,7 @@ static const char *write_ldac(const oracle *m, const char *name)
             end++;
         (void)fprintf(file, "%llu", (unsigned long long)(end - begin));
         for (uint64_t i = end; i > begin; i--)
-            (void)fprintf(file, " %u:%.0f", m->entry[i - 1].col,
+            (void)fprintf(file, " %llu:%.0f", id(m->entry[i - 1].col),
                           m->entry[i - 1].value);
         (void)fputs(row % 5 ? "\n" : " \r\n\n", file);
         begin = end;
@@ -54,12 +76,17 @@ static const char *write_ldac(const oracle *m, const char *name)
     return path;
 }
 
-static void expect_everywhere(const oracle *m, const char *path)
+static const char *write_ldac(const oracle *m, const char *name)
+{
+    return write_ldac_as(m, name, same_number);
+}
+
+static void expect_with(const oracle *m, const char *path, uint64_t min_cols)
 {
     static const strads_split splits[] = {STRADS_SPLIT_ROWS, STRADS_SPLIT_COLS,
                                           STRADS_SPLIT_BOTH};
     strads_data_options o = {.kind = STRADS_KIND_CORPUS,
-                             .min_cols = m->cols,
+                             .min_cols = min_cols,
                              .layout = STRADS_LAYOUT_BOTH};
     for (uint32_t k = 0; k < 3; k++) {
         o.threads = 1 + k;
@@ -70,6 +97,11 @@ static void expect_everywhere(const oracle *m, const char *path)
     o.values = STRADS_F32;
     oracle_expect(m, oracle_gzip(path, 2), o, false);
     oracle_expect(m, oracle_zstd(path, 1), o, false);
+}
+
+static void expect_everywhere(const oracle *m, const char *path)
+{
+    expect_with(m, path, m->cols);
 }
 
 Test(data_corpus, a_bag_of_words_in_any_order_is_read_as_it_was_written)
@@ -139,6 +171,75 @@ Test(data_corpus, ldac_counts_words_from_0_and_keeps_empty_documents)
     cr_assert_eq(s.empty_rows, 1);
     cr_assert_eq(s.index_base, 0);
     cr_assert_eq(s.value_max, 9);
+}
+
+/* Ids with wide gaps, of one to ten digits, in ascending order. */
+static unsigned long long wide_id(uint32_t word)
+{
+    return word < 100 ? 7ull * word : 2147483640ull + 3ull * word;
+}
+
+Test(data_corpus, words_that_are_ids_with_gaps_become_names_in_their_order)
+{
+    for (unsigned seed = 6; seed <= 7; seed++) {
+        oracle m = random_counts_of(1, seed); /* no word without entries */
+        const unsigned long long words = wide_id((uint32_t)m.cols - 1) + 1;
+        const char *path[2];
+        char bag[4096];
+        path[0] = strcpy(bag, write_bag_as(&m, "bag.txt", words, wide_id));
+        path[1] = write_ldac_as(&m, "ids.ldac", wide_id);
+        for (uint64_t k = 0; k < 2; k++) {
+            strads_data_options o = {.size = sizeof o,
+                                     .kind = STRADS_KIND_CORPUS,
+                                     .threads = 3};
+            strads_data *data = NULL;
+            expect_with(&m, path[k], 0);
+            expect_ok(strads_data_read(path[k], &o, &data));
+            const strads_names *names = strads_data_col_names(data);
+            cr_assert(strads_data_col_ids(data));
+            cr_assert_eq(strads_names_count(names), m.cols);
+            cr_assert_lt(strads_data_bytes(data), 1 << 20);
+            for (uint32_t w = 0; w < m.cols; w++)
+                cr_assert_eq(strtoull(strads_names_at(names, w), NULL, 10),
+                             wide_id(w) + 1 - k, "word %u", w);
+            strads_data_free(data);
+            o.numbered = true;
+            expect_error(strads_data_read(path[k], &o, &data), STRADS_ENOMEM,
+                         "without gaps");
+            o = (strads_data_options){.size = sizeof o,
+                                      .kind = STRADS_KIND_CORPUS,
+                                      .min_cols = 300};
+            expect_error(strads_data_read(path[k], &o, &data), STRADS_ENOMEM,
+                         "without gaps");
+        }
+        oracle_free(&m);
+    }
+}
+
+/* The first lines have far fewer entries than columns: the whole text decides,
+ * by sixteen columns for each entry. */
+Test(data_corpus, gaps_are_judged_by_the_whole_text)
+{
+    enum { COLS = 1100000, MOST = COLS / 16 };
+    for (uint64_t n = MOST - 1; n <= MOST; n++)
+        for (uint32_t threads = 1; threads <= 4; threads += 3) {
+            strads_data_options o = {.size = sizeof o,
+                                     .kind = STRADS_KIND_CORPUS,
+                                     .threads = threads};
+            strads_data *data = NULL;
+            const char *path = oracle_path("long.ldac");
+            FILE *file = fopen(path, "w");
+            (void)fprintf(file, "1 %u:1\n", COLS - 1);
+            for (uint64_t k = 1; k < n; k++)
+                (void)fprintf(file, "1 %llu:2\n",
+                              (unsigned long long)(k * 16 % COLS));
+            (void)fclose(file);
+            expect_ok(strads_data_read(path, &o, &data));
+            cr_assert_eq(strads_data_nnz(data), n);
+            cr_assert_eq(strads_data_col_ids(data), n < MOST);
+            cr_assert_eq(strads_data_cols(data), n < MOST ? n : COLS);
+            strads_data_free(data);
+        }
 }
 
 static const oracle_wrong wrong_bags[] = {

@@ -203,6 +203,13 @@ static strads_err check_vocab(const cli_words *w, const strads_lda_model *old)
 strads_err cli_words_extend(cli_words *w, const strads_lda_model *old,
                             const char *path, strads_data_options *options)
 {
+    if (old->word_ids) {
+        return strads_fail(STRADS_EINVAL,
+                           "%s: the words of the model of --from are ids with "
+                           "gaps, and such a model cannot be extended: train "
+                           "on all documents together",
+                           path);
+    }
     if (options->kind == STRADS_KIND_DOCUMENTS)
         CLI_TRY(strads_data_find_kind(path, &options->kind));
     options->min_cols = old->words;
@@ -259,9 +266,43 @@ static strads_err read_text(const strads_lda_model *model, const char *path,
 /* from[word] is the data's column of the model's word, or NONE. */
 enum { NONE = UINT32_MAX };
 
-static strads_err map_names(const strads_lda_model *model, const char *path,
-                            const char *vocab, uint64_t cols, uint32_t *from)
+/* The id of the data's column c, as the file has it. */
+static uint64_t id_of(const strads_data *data, uint32_t c)
 {
+    if (!strads_data_col_ids(data))
+        return c + strads_data_index_base(data);
+    return strtoull(strads_names_at(strads_data_col_names(data), c), NULL, 10);
+}
+
+/* Matches words by number, or by id if the model has ids. */
+static void map_ids(const strads_lda_model *model, const strads_data *data,
+                    uint32_t *from)
+{
+    const strads_sparse *x = &strads_data_share(data, 0)->by_col;
+    for (uint32_t c = 0; c < strads_data_cols(data); c++) {
+        char name[24];
+        const uint64_t id = id_of(data, c);
+        uint64_t word = id - strads_data_index_base(data);
+        if (x->start[c] == x->start[c + 1])
+            continue;
+        if (model->word_ids) {
+            uint32_t number = NONE;
+            const int n = snprintf(name, sizeof name, "%" PRIu64, id);
+            word = strads_names_find(model->names, name, (size_t)n, &number)
+                       ? number
+                       : model->words;
+        }
+        if (word < model->words)
+            from[word] = c;
+    }
+}
+
+static strads_err map_names(const strads_lda_model *model, const char *path,
+                            const char *vocab, const strads_data *data,
+                            uint32_t *from)
+{
+    const uint64_t cols = strads_data_cols(data);
+    const bool ids = strads_data_col_ids(data);
     strads_names *names = NULL;
     if (!model->names) {
         return strads_fail(STRADS_EINVAL,
@@ -270,15 +311,24 @@ static strads_err map_names(const strads_lda_model *model, const char *path,
                            vocab);
     }
     strads_err err = strads_names_read(vocab, &names);
-    if (!err && strads_names_count(names) != cols) {
+    if (!err && !ids && strads_names_count(names) != cols) {
         err = strads_fail(STRADS_EMISMATCH,
                           "--vocab %s: has %" PRIu32 " names, %s has %" PRIu64
                           " words",
                           vocab, strads_names_count(names), path, cols);
     }
     for (uint32_t c = 0; c < cols && !err; c++) {
-        const char *name = strads_names_at(names, c);
+        const uint64_t line = id_of(data, c) - strads_data_index_base(data);
         uint32_t word;
+        if (line >= strads_names_count(names)) {
+            err = strads_fail(STRADS_EMISMATCH,
+                              "--vocab %s: has %" PRIu32 " names, and %s has "
+                              "word %" PRIu64,
+                              vocab, strads_names_count(names), path,
+                              id_of(data, c));
+            break;
+        }
+        const char *name = strads_names_at(names, (uint32_t)line);
         if (strads_names_find(model->names, name, strlen(name), &word))
             from[word] = c;
     }
@@ -354,12 +404,13 @@ static strads_err read_counts(const strads_lda_model *model, const char *path,
     uint32_t *from;
     CLI_TRY(cli_reserve(model->words, sizeof *from, "documents", &from));
     CLI_TRY(strads_data_read(path, &wanted, &data));
-    const uint64_t cols = strads_data_cols(data);
+    strads_err err = STRADS_OK;
     for (uint64_t w = 0; w < model->words; w++)
-        from[w] = options->vocab || w >= cols ? NONE : (uint32_t)w;
-    strads_err err = options->vocab
-                         ? map_names(model, path, options->vocab, cols, from)
-                         : STRADS_OK;
+        from[w] = NONE;
+    if (options->vocab)
+        err = map_names(model, path, options->vocab, data, from);
+    else
+        map_ids(model, data, from);
     if (!err)
         err = rearrange(model, data, from, out);
     strads_data_free(data);

@@ -94,8 +94,9 @@ typedef struct cli_corpus {
 } cli_corpus;
 
 /* Reads `path` into *out, which starts as {0}. Text needs a model with names.
- * Counts are mapped by number or, with `vocab` (a name for each of their
- * words), by name. STRADS_EINVAL, and errors of strads_data_read. */
+ * Counts are mapped by number, by id if the model has ids, or with `vocab` (a
+ * name for each of their words) by name. STRADS_EINVAL, and errors of
+ * strads_data_read. */
 strads_err cli_corpus_read(const strads_lda_model *model, const char *path,
                            const cli_corpus_options *options, cli_corpus *out);
 

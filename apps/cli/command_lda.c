@@ -20,6 +20,7 @@ typedef struct lda_files {
     const char *path; /* path of the data */
     cli_words words;
     strads_names *names;     /* names of the words, or NULL */
+    bool word_ids;           /* they are ids */
     strads_lda_model *old;   /* model of --from, or NULL */
     strads_lda_model *model; /* the written model, or NULL */
     cli_log *log;            /* of interim models */
@@ -336,6 +337,7 @@ static strads_err read_word_names(void *state, const strads_data *data)
     if (f->labels)
         CLI_TRY(strads_lda_labels_read(f->labels, strads_data_rows(data), NULL,
                                        &f->truth));
+    f->word_ids = strads_data_col_ids(data);
     return cli_words_names(data, path, f->old, &f->names);
 }
 
@@ -401,6 +403,7 @@ static strads_err write_lda_model(const cli_trained *trained, const char *path)
     lda_files *f = trained->state;
     CLI_TRY(strads_lda_model_from_result(trained->result, &f->model));
     f->model->names = f->names;
+    f->model->word_ids = f->word_ids;
     CLI_TRY(keep_phrases(f));
     return strads_lda_model_write(f->model, trained->options, path);
 }

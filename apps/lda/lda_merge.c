@@ -161,6 +161,7 @@ static strads_err copy_model(const merging *g, uint64_t *sum,
             !(to->topic_name && to->topic_name[group]))
             err = lda_model_name(to, group, m->topic_name[k]);
     }
+    to->word_ids = m->word_ids;
     if (!err)
         err = copy_names(m->names, &to->names);
     return err ? err : copy_names(m->phrases, &to->phrases);

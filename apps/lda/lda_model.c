@@ -200,6 +200,8 @@ static json_t *describe_model(const strads_lda_model *m, json_t *options)
         bad |= put_topic_names(all, m);
     bad |= put_names(all, "phrases", m->phrases);
     bad |= put_names(all, "vocabulary", m->names);
+    if (m->word_ids)
+        bad |= json_object_set_new(all, "word-ids", json_true());
     if (!bad)
         return all;
     json_decref(all);
@@ -337,6 +339,7 @@ typedef struct head {
     double beta, log_likelihood, hold_out; /* hold_out < 0: no network */
     json_t *alpha, *total, *names, *phrases, *topic_names;
     json_t *labels, *weights; /* of a classifier, or NULL */
+    int word_ids;
 } head;
 
 static strads_err take_head(const char *path, json_t *all, head *h)
@@ -352,15 +355,15 @@ static strads_err take_head(const char *path, json_t *all, head *h)
     if (json_unpack_ex(
             all, &why, JSON_STRICT,
             "{s:s,s:I,s:I,s:I,s:I,s:I,s?I,s:F,s?F,s:o,s:o,s:o,s?o,s?o,s?o,"
-            "s?{s:F,s:I},s?{s:o,s:o}}",
+            "s?b,s?{s:F,s:I},s?{s:o,s:o}}",
             "format", &format, "version", &h->version, "topics", &h->topics,
             "words", &h->words, "documents", &h->documents, "tokens",
             &h->tokens, "samples", &h->samples, "beta", &h->beta,
             "log-likelihood", &h->log_likelihood, "options", &options, "alpha",
             &h->alpha, "topic-tokens", &h->total, "vocabulary", &h->names,
-            "phrases", &h->phrases, "topic-names", &h->topic_names, "network",
-            "hold-out", &h->hold_out, "seed", &h->seed, "classifier", "labels",
-            &h->labels, "weights", &h->weights) != 0)
+            "phrases", &h->phrases, "topic-names", &h->topic_names, "word-ids",
+            &h->word_ids, "network", "hold-out", &h->hold_out, "seed", &h->seed,
+            "classifier", "labels", &h->labels, "weights", &h->weights) != 0)
         return fail_broken(path, why.text);
     if (h->version != VERSION)
         return strads_fail(STRADS_EMISMATCH,
@@ -531,6 +534,7 @@ strads_err strads_lda_model_read(const char *path, strads_lda_model **out)
         strads_lda_model_free(m);
         return err;
     }
+    m->word_ids = h.word_ids && m->names;
     m->documents = (uint64_t)h.documents;
     m->tokens = (uint64_t)h.tokens;
     m->samples = (uint32_t)h.samples;

@@ -46,6 +46,13 @@ typedef struct sti_tally {
     sti_needs needs; /* the needs that exceeded the limit, if any did */
 } sti_tally;
 
+/* True if `cols` columns of a corpus with `nnz` entries are ids with gaps: most
+ * columns have no entry, and there are so many that their memory matters. */
+static inline bool sti_has_id_gaps(uint64_t cols, uint64_t nnz)
+{
+    return cols > UINT64_C(1) << 20 && cols / 16 > nnz;
+}
+
 /* The sizes of a whole text. */
 typedef struct sti_totals {
     uint64_t rows, cols, nnz;
@@ -57,12 +64,15 @@ typedef struct sti_totals {
     uint64_t source;      /* bytes of the file, compressed or not */
     uint64_t width_limit; /* columns that a tally may have; 0: any number */
     bool too_wide;        /* result: a tally reached that limit */
+    bool watches_ids;     /* stop if columns may be ids with gaps */
+    bool found_gaps;      /* result: they may be */
 } sti_totals;
 
 /* Counts text that goes row by row, in chunks; `pass` has text, parser,
  * chunks. Sets first_row of each chunk. If there are so many columns that one
  * count per column and chunk would outweigh the matrix, the pass runs again
- * with fewer chunks: `pass->count` may shrink. */
+ * with fewer chunks: `pass->count` may shrink. With watches_ids, it fails and
+ * sets found_gaps if sti_has_id_gaps is true of a part of the text. */
 strads_err sti_count_rows(sti_totals *counts, sti_pass *pass,
                           uint64_t min_cols);
 
@@ -203,6 +213,7 @@ struct strads_data {
     const strads_names *label_names;
     strads_names *own_label_names;
     double *own_col_means;
+    bool col_ids; /* see strads_data_col_ids */
     uint64_t unknown, repeated;
     strads_word_rules word_rules;
     strads_pack *pack;  /* if it stays packed; then col_nnz is NULL */

@@ -125,6 +125,11 @@ static bool widen_tally(sti_feed *f, sti_totals *s, sti_tally *t, uint64_t cols)
     const sti_needs n = sti_needs_of(s->options, t->rows, cols, t->nnz);
     const uint64_t tallies = cols * sizeof *t->col * s->count;
     const uint64_t limit = s->options->memory_limit;
+    if (s->watches_ids && sti_has_id_gaps(cols, t->nnz)) {
+        __atomic_store_n(&s->found_gaps, true, __ATOMIC_RELAXED);
+        sti_feed_trouble(f, STRADS_ELIMIT, NULL, NULL, "ids without gaps");
+        return false;
+    }
     if (s->count > 1 &&
         ((s->width_limit != 0 && cols > s->width_limit) || tallies > limit)) {
         s->too_wide = true;
@@ -255,6 +260,10 @@ static strads_err total_tallies(sti_totals *s, const sti_pass *pass,
         s->rows += t->rows;
         s->nnz += t->nnz;
         s->cols = t->cols > s->cols ? t->cols : s->cols;
+    }
+    if (s->watches_ids && s->nnz > 0 && sti_has_id_gaps(s->cols, s->nnz)) {
+        s->found_gaps = true;
+        return strads_fail(STRADS_ELIMIT, "%s: has ids with gaps", path);
     }
     if (s->rows == 0)
         return strads_fail(STRADS_EFORMAT,

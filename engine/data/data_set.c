@@ -194,6 +194,11 @@ const strads_names *strads_data_row_names(const strads_data *data)
     return data->row_names;
 }
 
+bool strads_data_col_ids(const strads_data *data)
+{
+    return data->col_ids;
+}
+
 const strads_names *strads_data_col_names(const strads_data *data)
 {
     return data->col_names;

@@ -60,17 +60,18 @@ static const char *take_pair(sti_feed *f, const char *p, const char *end)
 {
     uint64_t word;
     uint64_t count = 1;
+    const uint64_t limit = f->id_limit > 0 ? f->id_limit : f->col_limit;
     f->at = p;
     const char *after = take_whole(p, ':', &word);
     if (after == NULL) {
         sti_feed_trouble(f, STRADS_EFORMAT, p, end,
                          "word:count with a word from 0 to %llu",
-                         (unsigned long long)f->col_limit - 1);
+                         (unsigned long long)limit - 1);
         return NULL;
     }
-    if (word >= f->col_limit) {
+    if (word >= limit) {
         sti_feed_trouble(f, STRADS_ELIMIT, p, end, "a word from 0 to %llu",
-                         (unsigned long long)f->col_limit - 1);
+                         (unsigned long long)limit - 1);
         return NULL;
     }
     const char *digits = after + 1;
@@ -82,6 +83,8 @@ static const char *take_pair(sti_feed *f, const char *p, const char *end)
                          (unsigned long long)STI_MOST_COUNT);
         return NULL;
     }
+    if (f->id_limit > 0 && !sti_feed_id(f, word, &word))
+        return NULL;
     sti_feed_put(f, f->row, word, (double)count);
     return f->trouble.err == STRADS_OK ? after : NULL;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <strings.h>
 
+#include "engine/data/naming.h"
 #include "engine/data/parse_number.h"
 #include "engine/data/read.h"
 
@@ -352,7 +353,8 @@ static inline const char *parse_market_entry(sti_feed *f, const char *p,
         return NULL;
     const char *q = take_ordinal(f, p, end, f->parser->row, f->row_limit, &row);
     if (q != NULL)
-        q = take_ordinal(f, q, end, f->parser->col, f->col_limit, &col);
+        q = take_ordinal(f, q, end, f->parser->col,
+                         f->id_limit > 0 ? f->id_limit : f->col_limit, &col);
     if (q == NULL || !is_stored(f, row, col, p, end))
         return NULL;
     double value = 1;
@@ -363,7 +365,10 @@ static inline const char *parse_market_entry(sti_feed *f, const char *p,
     if (q == NULL)
         return NULL;
     f->read++;
-    put_entry(f, row - 1, col - 1, value);
+    col--;
+    if (f->id_limit > 0 && !sti_feed_id(f, col + 1, &col))
+        return NULL;
+    put_entry(f, row - 1, col, value);
     if (f->trouble.err != STRADS_OK)
         return NULL;
     if (values)

@@ -326,6 +326,61 @@ strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
     return STRADS_OK;
 }
 
+bool sti_feed_id(sti_feed *f, uint64_t id, uint64_t *col)
+{
+    char digits[20];
+    char *p = digits + sizeof digits;
+    uint32_t number = 0;
+    bool known = false;
+    do
+        *--p = (char)('0' + id % 10);
+    while ((id /= 10) > 0);
+    strads_err err =
+        sti_axis_number(&f->naming->col, p,
+                        (size_t)(digits + sizeof digits - p), &number, &known);
+    *col = number;
+    if (err == STRADS_OK && known)
+        return true;
+    /* The first pass has seen each id, unless the file has changed. */
+    sti_feed_trouble(f, err != STRADS_OK ? err : STRADS_EIO, NULL, NULL, "%s",
+                     err != STRADS_OK ? strads_error_text()
+                                      : "the ids that were read before");
+    return false;
+}
+
+/* Ids have no leading zeros, so the longer one is the larger one. */
+static int by_id(const void *a, const void *b)
+{
+    const char *x = *(const char *const *)a;
+    const char *y = *(const char *const *)b;
+    const size_t n = strlen(x), m = strlen(y);
+    return n != m ? (n > m) - (n < m) : memcmp(x, y, n);
+}
+
+strads_err sti_axis_sort_ids(sti_axis *axis)
+{
+    const uint32_t n = strads_names_count(axis->own);
+    const char **id = calloc((size_t)n + 1, sizeof *id);
+    strads_names *sorted = NULL;
+    strads_err err =
+        id != NULL ? strads_names_new(&sorted) : no_names_memory(axis->own);
+    uint32_t number;
+    for (uint32_t k = 0; k < n && err == STRADS_OK; k++)
+        id[k] = strads_names_at(axis->own, k);
+    if (err == STRADS_OK)
+        qsort(id, n, sizeof *id, by_id);
+    for (uint32_t k = 0; k < n && err == STRADS_OK; k++)
+        err = strads_names_add(sorted, id[k], strlen(id[k]), &number);
+    free(id);
+    if (err != STRADS_OK) {
+        strads_names_free(sorted);
+        return err;
+    }
+    strads_names_free(axis->own);
+    axis->names = axis->own = sorted;
+    return STRADS_OK;
+}
+
 static strads_err grow_word_counts(sti_naming *n, uint32_t word)
 {
     uint64_t capacity = n->df_capacity == 0 ? FIRST_CAPACITY : n->df_capacity;

@@ -63,6 +63,14 @@ enum { STI_LINES_AHEAD = 16 };
 strads_err sti_axis_number(sti_axis *axis, const char *name, size_t size,
                            uint32_t *number, bool *known);
 
+/* Finds the column of a word's id, which is its name in decimal digits. Returns
+ * false after an error. */
+bool sti_feed_id(sti_feed *feed, uint64_t id, uint64_t *col);
+
+/* Numbers the ids of an axis that has made its names in ascending order, so
+ * that the numbers do not depend on the order of the text. STRADS_ENOMEM. */
+strads_err sti_axis_sort_ids(sti_axis *axis);
+
 /* Makes the list of stop words of a language; the caller frees it. *code is
  * then a constant string. STRADS_EINVAL: an unknown language. STRADS_ENOMEM. */
 strads_err sti_stop_words(const char **code, strads_names **out);

@@ -4,7 +4,8 @@
  * Chunk t owns the t-th run of places in every column, so columns are ordered
  * without a lock. If the split is by rows, a column is spread over partitions:
  * each chunk is then the rows of one partition, and an extra pass counts once
- * more. Entries of MatrixMarket and bags of words come in any order, so chunks
+ * more. Words of a corpus that are ids with gaps become names in passes before
+ * these. Entries of MatrixMarket and bags of words come in any order, so chunks
  * place atomically. Lines are sorted afterwards, unless the parser has checked
  * their order. Compressed text is one chunk and is decompressed in each pass,
  * so the whole text is never in memory. */
@@ -119,6 +120,8 @@ strads_err sti_reading_measure(sti_reading *r)
         err = sti_pass_whole(&r->pass, &no_sink, NULL, false, false);
     if (err == STRADS_OK)
         err = sti_naming_end(n);
+    if (err == STRADS_OK && r->pass.id_limit > 0)
+        err = sti_axis_sort_ids(&n->col);
     if (err != STRADS_OK)
         return err;
     if (r->format.one_axis && r->format.names_rows)
@@ -167,6 +170,7 @@ static void move_names(sti_reading *r, strads_data *data)
               &data->own_col_names);
     if (r->format.one_axis)
         data->col_names = data->row_names;
+    data->col_ids = r->pass.id_limit > 0;
     data->unknown = n->unknown;
     data->word_rules = (strads_word_rules){.stop_language = n->language,
                                            .min_df = n->min_df,
@@ -210,6 +214,25 @@ static strads_err open_label_names(sti_reading *r)
     return sti_label_names_open(&r->label_names, r->options.label_names);
 }
 
+/* The words of a corpus may be ids with gaps, which become names, if the caller
+ * expects no certain columns. */
+static bool may_have_ids(const sti_reading *r)
+{
+    const sti_format *f = &r->format;
+    const bool corpus = f->parser == &sti_ldac_parser ||
+                        (f->market.counts && !f->market.graph &&
+                         f->market.symmetry == STI_SYMMETRY_NONE);
+    return corpus && r->options.col_names == NULL && r->options.min_cols == 0 &&
+           !r->options.numbered;
+}
+
+/* Reads words up to `limit` as ids, from the next pass on. */
+static void use_ids(sti_reading *r, uint64_t limit)
+{
+    r->format.names_cols = true;
+    r->pass.id_limit = limit;
+}
+
 static strads_err prepare_pass(sti_reading *r)
 {
     sti_pass *pass = &r->pass;
@@ -233,6 +256,9 @@ static strads_err prepare_pass(sti_reading *r)
         pass->market = &r->format.market;
         pass->row_limit = r->format.market.rows;
         pass->col_limit = r->format.market.cols;
+        if (may_have_ids(r) && r->format.market.entries > 0 &&
+            sti_has_id_gaps(r->format.market.cols, r->format.market.entries))
+            use_ids(r, r->format.market.cols);
     }
     pass->count = chunks_for(r);
     pass->chunks = calloc(pass->count, sizeof *pass->chunks);
@@ -342,6 +368,26 @@ static strads_err check_entries(sti_reading *r)
     return read > r->format.market.entries ? explain_failure(r, err) : err;
 }
 
+/* Counts rows. If words may be ids with gaps, a pass over the text decides,
+ * and the rows are counted again. */
+static strads_err count_rows_or_ids(sti_reading *r, uint64_t cols)
+{
+    sti_totals *s = &r->counts;
+    bounds most = {0, 0, 0};
+    s->watches_ids = may_have_ids(r);
+    strads_err err = sti_count_rows(s, &r->pass, cols);
+    if (!s->found_gaps)
+        return err;
+    sti_totals_free(s);
+    *s = (sti_totals){.options = s->options, .source = s->source};
+    err = sti_pass_whole(&r->pass, &bounds_sink, &most, false, false);
+    if (err == STRADS_OK && sti_has_id_gaps(most.cols, most.n)) {
+        use_ids(r, r->pass.col_limit);
+        err = sti_reading_measure(r);
+    }
+    return err == STRADS_OK ? sti_count_rows(s, &r->pass, cols) : err;
+}
+
 strads_err sti_reading_count(sti_reading *r)
 {
     sti_totals *s = &r->counts;
@@ -352,7 +398,7 @@ strads_err sti_reading_count(sti_reading *r)
     if (err == STRADS_OK && r->options.col_names != NULL)
         cols = strads_names_count(r->options.col_names);
     if (err == STRADS_OK)
-        err = r->format.by_row ? sti_count_rows(s, &r->pass, cols)
+        err = r->format.by_row ? count_rows_or_ids(r, cols)
                                : sti_count_sized(s, &r->pass, cols);
     if (err != STRADS_OK)
         return explain_failure(r, err);

@@ -127,7 +127,8 @@ typedef struct sti_format {
     bool header;  /* the header has sizes and number of entries */
     bool labels;  /* each row has a label */
     bool ordered; /* columns ascend within a row; the parser checks it */
-    bool names_rows, names_cols; /* the text has names instead of numbers */
+    bool names_rows, names_cols; /* the text has names instead of numbers, or
+                                  * numbers with gaps, which become names */
     bool one_axis;               /* rows and columns are the same nodes */
     bool named_labels;           /* result of sti_label_names_are */
     const char *label_form;

@@ -1,6 +1,7 @@
 /* Repeated entries in a file: reports their lines, or merges them into one. */
 #include "engine/data/build.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/data/read.h"
@@ -42,14 +43,19 @@ strads_err sti_duplicate_fail(const sti_pass *given, const sti_twice *twice)
                            "%s: was changed while it was read; read it again "
                            "when no process writes to it",
                            text->path);
+    char col[24];
+    (void)snprintf(col, sizeof col, "%llu",
+                   (unsigned long long)search.col + given->parser->base);
     return strads_fail(
         STRADS_EFORMAT,
-        "%s: line %llu: found %s %llu, %s %llu again, expected it once "
+        "%s: line %llu: found %s %llu, %s %s again, expected it once "
         "(it is in line %llu too)",
         text->path, (unsigned long long)search.line[1], given->parser->row,
         (unsigned long long)search.row + given->parser->base,
         given->parser->col,
-        (unsigned long long)search.col + given->parser->base,
+        given->id_limit > 0
+            ? strads_names_at(given->naming->col.names, (uint32_t)search.col)
+            : col,
         (unsigned long long)search.line[0]);
 }
 

@@ -851,6 +851,7 @@ static void feed_start(sti_feed *f, const sti_pass *pass, size_t chunk)
     f->keep_cols = pass->col_limit;
     if (pass->keep_cols > 0 && pass->keep_cols < pass->col_limit)
         f->keep_cols = pass->keep_cols;
+    f->id_limit = pass->id_limit;
     f->market = pass->market;
     f->ratings = pass->ratings;
     f->naming = pass->naming;

@@ -164,6 +164,8 @@ struct sti_feed {
     uint64_t col_limit;
     uint64_t keep_cols; /* at most col_limit: entries of this column and
                          * above are read but not put into the batch */
+    uint64_t id_limit;  /* corpus: columns are ids up to this one, which
+                         * `naming` numbers; 0: columns are numbers */
     const struct sti_market *market;     /* MatrixMarket, bag: its header */
     const struct sti_ratings *ratings;   /* ratings: layout of the lines */
     struct sti_naming *naming;           /* ratings, plain text */
@@ -317,6 +319,7 @@ typedef struct sti_pass {
     uint64_t row_limit;
     uint64_t col_limit;
     uint64_t keep_cols; /* columns from this one on are skipped; 0: none */
+    uint64_t id_limit;  /* as sti_feed */
     sti_chunk *chunks;
     size_t count;        /* of chunks; 1 when the text is compressed */
     uint64_t text_bytes; /* result: bytes of decompressed text */

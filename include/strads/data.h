@@ -237,7 +237,11 @@ typedef struct strads_data_options {
                           for each kept row and for each column */
     bool numbered; /* ratings: users and items keep their numbers. false: if
                       nearly all numbers up to the largest are missing, numbers
-                      are treated as names */
+                      are treated as names. Counts of a corpus without
+                      col_names and min_cols: the same of words. false: with
+                      more than 2^20 columns, and more than 16 for each entry,
+                      the words that occur are the columns, in ascending order,
+                      named by their decimal ids as the file has them */
     const char *user, *item, *rating; /* ratings: names of these columns in the
                           header line; NULL: common names */
     /* Samples from a table: lines of as many fields as the header line before
@@ -454,6 +458,10 @@ STRADS_API uint64_t strads_data_bytes(const strads_data *data);
  * as long as `data`, or options->row_names and col_names. */
 STRADS_API const strads_names *strads_data_row_names(const strads_data *data);
 STRADS_API const strads_names *strads_data_col_names(const strads_data *data);
+
+/* Returns whether the names of the columns are the ids of words that a corpus
+ * has in place of numbers without gaps, see strads_data_options.numbered. */
+STRADS_API bool strads_data_col_ids(const strads_data *data);
 
 /* Returns the means [cols] that replaced missing fields of a table, 0 for
  * one-hot columns; NULL unless options->missing is "mean". Valid as long as

@@ -138,6 +138,8 @@ typedef struct strads_lda_model {
                               (strads_data_options); or NULL */
     /* [K] names of topics, each one or NULL; NULL: no topic has a name. */
     char **topic_name;
+    bool word_ids; /* names are ids of words (strads_data_col_ids): words of
+                      counts are found by their ids */
 } strads_lda_model;
 
 /* The prior of a word in units of the model's counts: phi_kw is (count + this)

@@ -422,6 +422,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.n_samples_ = max(1, model.samples)
         self.log_likelihood_ = model.log_likelihood
         self.n_documents_, self.n_tokens_ = model.documents, model.tokens
+        self._word_ids = bool(model.word_ids)
         self.topic_names_ = None if model.topic_name == ffi.NULL else [
             None if name == ffi.NULL else ffi.string(name).decode()
             for name in ffi.unpack(model.topic_name, model.topics)]
@@ -482,6 +483,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             "count": engine.pointer(self.count_, "uint32_t *"),
             "names": ffi.NULL if names is None else names,
             "phrases": ffi.NULL if phrases is None else phrases,
+            "word_ids": getattr(self, "_word_ids", False),
             "topic_name": titles, "samples": self.n_samples_}), (
                 total, names, texts, titles, phrases)
 
