@@ -31,7 +31,7 @@ done
 
 gives 0 glm train --help
 tr -s " \n" " " <out >words
-says words "squared, logistic, multinomial, squared-hinge, poisson, gamma, tweedie, huber, quantile, cox or cox-efron" \
+says words "squared, logistic, multinomial, squared-hinge, poisson, gamma, tweedie, huber, quantile, cox, cox-efron or ordinal" \
     "l1, elastic-net, ridge, group, sparse-group, mcp, scad or none"
 gives 0 lasso train "$year_train"
 says err "no --model was given: the model is not kept"

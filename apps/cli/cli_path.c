@@ -625,14 +625,14 @@ static strads_err cv_draw(void *state, FILE *out)
                            .last = -INFINITY}};
     cli_plot both = plot;
     for (uint32_t k = 0; k < path->n; k++) {
-        const strads_cv_point *e = &error[k * shares];
+        const strads_cv_point *e = &error[(size_t)k * shares];
         plot.y.first = fmin(plot.y.first, e->error - e->deviation);
         plot.y.last = fmax(plot.y.last, e->error + e->deviation);
     }
     cli_plot_begin(out, 2, job->use.command->name);
     cli_plot_frame(&plot);
     for (uint32_t k = 0; k < path->n; k++) {
-        const strads_cv_point *e = &error[k * shares];
+        const strads_cv_point *e = &error[(size_t)k * shares];
         cli_plot_bar(&plot, x[k], e->error, e->error - e->deviation,
                      e->error + e->deviation);
     }

@@ -128,7 +128,8 @@ typedef struct glm_path {
                       .max = DBL_MAX),                                        \
         STRADS_OPTION(STRING, strads_glm_path_options, lambdas, "lambdas",    \
                       "LIST",                                                 \
-                      "these lambdas instead: L,L,... or a file of them")
+                      "these lambdas instead: L,L,... or a file of them",     \
+                      .rare = true)
 
 /* Which program the commands lasso, glm and logistic train run. */
 #define GLM_OPTION_CUT(type)                                           \

@@ -290,7 +290,8 @@ static float mf_user_bias(const mf_local *l, const strads_share *share,
 
 size_t mf_partial_bias(const strads_task *task)
 {
-    return MF_BIAS_SUMS + (size_t)task->shape->cols + 2 * STRADS_MF_PERIODS;
+    return MF_BIAS_SUMS + (size_t)task->shape->cols +
+           (size_t)2 * STRADS_MF_PERIODS;
 }
 
 strads_err mf_update_bias(strads_task *task)
@@ -320,8 +321,8 @@ strads_err mf_update_bias(strads_task *task)
             if (l->scale.times.any) {
                 const uint32_t k =
                     strads_mf_period(&l->scale.times, task->share->time[e]);
-                period[2 * k] += left + of_period;
-                period[2 * k + 1]++;
+                period[(size_t)2 * k] += left + of_period;
+                period[(size_t)2 * k + 1]++;
             }
             n++;
         }
@@ -352,7 +353,8 @@ static bool is_round_of_periods(const mf_damping *damping,
 static void take_periods(strads_mf_periods *times, const double *period)
 {
     for (uint32_t k = 0; k < STRADS_MF_PERIODS; k++)
-        times->bias[k] = period[2 * k] / (period[2 * k + 1] + PERIOD_DAMPING);
+        times->bias[k] = period[(size_t)2 * k] /
+                         (period[(size_t)2 * k + 1] + PERIOD_DAMPING);
 }
 
 bool mf_damping_take(mf_damping *damping, mf_scale *scale, uint32_t items,
