@@ -522,7 +522,9 @@ Test(link_web, a_proxy_that_changes_frames_is_found_out)
         cr_expect(strstr(a.text, word[attack]), "attack %u: %s", attack,
                   a.text);
         cr_expect_eq(a.out_of_turn, 0, "attack %u", attack);
-        cr_expect_lt(a.received, 5, "attack %u", attack);
+        /* A frame may hold all messages, and arrives before its repetition. */
+        cr_expect_lt(a.received, attack == WEB_REPEAT ? 6 : 5, "attack %u",
+                     attack);
         (void)link_node_close(&b);
         (void)link_node_close(&a);
         pthread_join(p.thread, NULL);
