@@ -675,14 +675,17 @@ static strads_err keep_packed(strads_pack *p, const strads_data_options *o,
 
 bool strads_pack_exceeds(const char *path, uint64_t memory)
 {
+    /* Of the process itself; and of a fit for each row and column. */
+    enum { PROCESS_BYTES = 16 << 20, LINE_BYTES = 192 };
     strads_pack *pack;
     if (!strads_pack_is(path) || strads_pack_open(path, &pack) != STRADS_OK)
         return false;
     const strads_data_options o = {.layout = STRADS_LAYOUT_COLS};
     const sti_needs needs = sti_needs_of(&o, pack->rows, pack->cols, pack->nnz);
     const uint64_t limit = memory > 0 ? memory : sti_memory_available();
+    const uint64_t fit = PROCESS_BYTES + LINE_BYTES * (pack->rows + pack->cols);
     strads_pack_free(pack);
-    return needs.count + needs.data > limit;
+    return needs.count + needs.data + fit > limit;
 }
 
 bool sti_pack_wanted(const char *path, const strads_data_options *options)

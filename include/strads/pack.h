@@ -91,8 +91,8 @@ STRADS_API strads_err strads_pack_write(const strads_data *data,
 /* Returns whether the file is a pack, of any version. */
 STRADS_API bool strads_pack_is(const char *path);
 
-/* Returns whether the file is a pack whose entries, read as columns, need more
- * than `memory` bytes (0: the free memory). Any thread. */
+/* Returns whether the file is a pack whose entries, read as columns, and a fit
+ * by rows need more than `memory` bytes (0: the free memory). Any thread. */
 STRADS_API bool strads_pack_exceeds(const char *path, uint64_t memory);
 
 /* An open pack. Immutable; any number of threads may use it. */

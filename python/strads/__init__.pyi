@@ -347,6 +347,7 @@ class GLMClassifier(_Classifier):
                 level: float = 0.95) -> Summary: ...
 
 class OrdinalRegression(_Classifier):
+    fit_intercept: bool
     thresholds_: _Floats
     def __init__(self, penalty: str = "l1", *, alpha: float = 1e-2,
                  l1_ratio: float = 0.5, gamma: float | None = None,
@@ -522,11 +523,13 @@ class Model:
     options: dict[str, Any]
     fit: dict[str, float]
     baseline: dict[str, NDArray[Any]] | None
+    thresholds: _Floats | None
     def __init__(self, program: str, coef: ArrayLike,
                  intercept: ArrayLike = 0.0, *,
                  options: dict[str, Any] | None = None,
                  fit: dict[str, float] | None = None,
-                 baseline: dict[str, NDArray[Any]] | None = None) -> None: ...
+                 baseline: dict[str, NDArray[Any]] | None = None,
+                 thresholds: ArrayLike | None = None) -> None: ...
     def decision_function(self, X: _Matrix) -> _Floats: ...
     def save(self, path: _Path) -> None: ...
 
