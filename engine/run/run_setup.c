@@ -379,12 +379,15 @@ static strads_err check_memory(sti_run *run, const sti_layout *layout,
     return strads_fail(
         STRADS_ENOMEM,
         "program %s needs about %llu bytes of memory for %llu parameters of %u "
-        "numbers each and its %llu bytes of data, %llu may be used: take fewer "
-        "topics, factors, units or classes, number the columns that the data "
-        "has without gaps, run more processes, or allow more (--memory)",
+        "numbers each and its %llu bytes of data, %llu may be used: %snumber "
+        "the "
+        "columns that the data has without gaps, run more processes, or allow "
+        "more (--memory)",
         run->program->name, (unsigned long long)bytes,
         (unsigned long long)shape->parameters, shape->width,
-        (unsigned long long)data, (unsigned long long)capacity);
+        (unsigned long long)data, (unsigned long long)capacity,
+        shape->width > 1 ? "take fewer topics, factors, units or classes, "
+                         : "");
 }
 
 /* Partitions of a finer split would silently train on a part of the data. */
