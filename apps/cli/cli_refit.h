@@ -27,8 +27,7 @@ typedef struct cli_refit {
                   "(default: 0)",                                           \
                   .rare = true, .max = 100),                                \
         STRADS_OPTION(STRING, type, member.first_fit, "first-fit", "MODEL", \
-                      "adaptive: the first fit (default: ridge, by 10 "     \
-                      "folds)",                                             \
+                      "adaptive: the first fit (default: ridge)",           \
                       .rare = true)
 #define CLI_RELAX_OPTION(type, member)                                     \
     STRADS_OPTION(F64, type, member.relax, "relax", "SHARE",               \
