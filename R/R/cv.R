@@ -126,7 +126,7 @@ fold_losses <- function(fit, d, arguments, foldid) {
     writeLines(format(foldid, scientific = FALSE, trim = TRUE), file)
     p$settings$file <- file
     p$settings$folds <- 2
-    cv <- .Call(C_cv, handed_over(p$d), p$settings)
+    cv <- in_words_of_r(.Call(C_cv, handed_over(p$d), p$settings))
     if (cv$interrupted)
         interrupt(fit)
     warn_of_points("folds' paths", fit$lambda, cv$gap, p$settings$thresh)

@@ -4,6 +4,21 @@ refuse <- function(name, value, expected)
     stop(name, " is ", paste(deparse(value, nlines = 1), collapse = ""),
          ": expected ", expected, call. = FALSE)
 
+# The value of a call of the library. Its errors name options of the command,
+# and columns by their numbers: R's have no options, and `names` of columns.
+in_words_of_r <- function(value, names = NULL)
+    tryCatch(value, error = function(e) {
+        text <- conditionMessage(e)
+        text <- sub(", or take shorter steps.*", "", text)
+        text <- gsub(",? *(or )?(allow more )?\\(--[^)]*\\)", "", text)
+        text <- gsub("--values ([a-z0-9]+)", "values = \"\\1\"", text)
+        at <- regmatches(text, regexec("^column ([0-9]+) ", text))[[1]]
+        if (!is.null(names) && length(at))
+            text <- sub(at[1], paste0("column ", names[as.integer(at[2])], " "),
+                        text, fixed = TRUE)
+        stop(text, call. = FALSE)
+    })
+
 # Stops unless `value` is one number, of these.
 number <- function(name, value, expected, fits, whole = FALSE) {
     if (!is.numeric(value) || length(value) != 1 || !is.finite(value) ||
@@ -239,6 +254,8 @@ bound <- function(name, value, p) {
     value <- as.double(value[1])
     if (is.finite(value)) value else sign(value) * .Machine$double.xmax
 }
+
+is_finite_limit <- function(value) abs(value) < .Machine$double.xmax
 
 # Penalty factors with a sum of p, as glmnet has them, and the columns that are
 # in the fit.

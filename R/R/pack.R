@@ -12,9 +12,10 @@ strads.pack <- function(x, y, file, weights = NULL,
     weights <- row_weights(weights, length(y))
     d <- design(x, y, "gaussian", NULL) # rows of weight 0 stay
     d$weights <- weights
-    made <- .Call(C_pack, handed_over(d),
-                  list(file = path.expand(file),
-                       values = match(values, c("exact", "f16", "f32")) - 1))
+    made <- in_words_of_r(.Call(
+        C_pack, handed_over(d),
+        list(file = path.expand(file),
+             values = match(values, c("exact", "f16", "f32")) - 1)))
     if (made$interrupted)
         interrupt(NULL)
     invisible(made[c("rows", "columns", "entries", "bytes")])

@@ -70,14 +70,17 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
         lower = bound("lower.limits", lower.limits, ncol(d$x)),
         upper = bound("upper.limits", upper.limits, ncol(d$x)),
         thresh = thresh, threads = threads, devmax = devmax, fdev = fdev)
-    p <- problem(d, family, settings,
-                 factors(penalty.factor, exclude, ncol(d$x)))
+    f <- factors(penalty.factor, exclude, ncol(d$x))
+    p <- problem(d, family, settings, f)
     fit <- run_problem(p)
     if (fit$interrupted && length(fit$lambda) == 0)
         interrupt(NULL)
     made <- as_path(fit, p, dfmax)
     made$call <- call
     made$frame <- given$frame
+    made$kept <- f$kept
+    made$limited <- is_finite_limit(settings$lower) ||
+        is_finite_limit(settings$upper)
     made$offset <- !is.null(given$offset)
     made$intercept <- intercept && family != "cox"
     made$parameter <- settings$parameter
@@ -103,9 +106,9 @@ loss_name <- function(family, ties = "breslow")
 run_problem <- function(p) {
     alone <- identical(p$settings$lambda, 0) && p$family != "mgaussian"
     if (!alone && p$family != "multinomial")
-        return(.Call(C_path, handed_over(p$d), p$settings))
+        return(in_words_of_r(.Call(C_path, handed_over(p$d), p$settings)))
     p$settings$factor <- if (!alone) p$settings$factor
-    fit <- .Call(C_classes, handed_over(p$d), p$settings)
+    fit <- in_words_of_r(.Call(C_classes, handed_over(p$d), p$settings))
     if (p$family == "multinomial" || length(fit$lambda) == 0)
         return(fit)
     on <- which(fit$beta != 0)
@@ -172,7 +175,7 @@ problem <- function(d, family, settings, f) {
                 settings$lambda <- settings$lambda / d$unit
         }
         for (k in c("lower", "upper"))
-            if (abs(settings[[k]]) < .Machine$double.xmax)
+            if (is_finite_limit(settings[[k]]))
                 settings[[k]] <- settings[[k]] / d$unit
     }
     if (family == "multinomial" &&

@@ -1,19 +1,27 @@
 # Standard errors of fits without a penalty.
 
 summary.strads <- function(object, ...) {
+    if (object$family %in% c("multinomial", "mgaussian", "cox", "quantile"))
+        stop("summary: there are no standard errors of family \"",
+             object$family, "\"", call. = FALSE)
     d <- object$data
     if (is.null(d))
         stop("summary: standard errors are for a fit without a penalty, ",
              "expected one with lambda = 0; a penalised fit has a bias",
              call. = FALSE)
-    if (object$family %in% c("multinomial", "mgaussian", "cox", "quantile"))
-        stop("summary: there are no standard errors of family \"",
-             object$family, "\"", call. = FALSE)
+    if (object$limited)
+        stop("summary: a fit with limits has no standard errors, as a ",
+             "coefficient at its limit is not the minimum; fit without ",
+             "lower.limits and upper.limits", call. = FALSE)
+    if (length(object$kept) < ncol(d$x)) {
+        d$x <- d$x[, object$kept, drop = FALSE]
+        d$names <- d$names[object$kept]
+    }
     call <- object$call
     settings <- list(
         loss = object$loss, parameter = object$parameter, alpha = 0, thresh = 1e-12,
         intercept = object$intercept, lambda = 0)
-    made <- .Call(C_errors, handed_over(d), settings)
+    made <- in_words_of_r(.Call(C_errors, handed_over(d), settings), d$names)
     if (made$interrupted)
         interrupt(NULL)
     kept <- if (object$intercept) c(length(made$estimate),

@@ -64,3 +64,40 @@ refused(summary(strads(cbind(f$x, f$x), f$y, lambda = 0)), "depend")
 refused(summary(strads(f$x, f$x[, 1] > median(f$x[, 1]), "binomial",
                        lambda = 0)),
         "separates")
+
+# columns that are left out have no row, and the others are glm's without them
+left_out <- glm(carb ~ wt + qsec, poisson, mtcars)
+for (fit in list(
+    strads(carb ~ wt + hp + qsec, data = mtcars, family = "poisson",
+           lambda = 0, exclude = 2),
+    strads(carb ~ wt + hp + qsec, data = mtcars, family = "poisson",
+           lambda = 0, penalty.factor = c(1, Inf, 1)),
+    strads(as.matrix(mtcars[c("wt", "hp", "qsec")]), mtcars$carb, "poisson",
+           lambda = 0, exclude = 2))) {
+    s <- summary(fit)
+    stopifnot(identical(rownames(s$coefficients),
+                        c("(Intercept)", "wt", "qsec")),
+              isTRUE(all.equal(unname(s$coefficients),
+                               unname(summary(left_out)$coefficients),
+                               tolerance = 1e-5)),
+              s$df.residual == left_out$df.residual,
+              identical(rownames(confint(fit)), rownames(s$coefficients)),
+              coef(fit)["hp", ] == 0)
+}
+# limits are refused, as the estimate may be at one
+for (limits in list(list(lower.limits = -1), list(upper.limits = 9))) {
+    fit <- do.call(strads, c(list(mpg ~ wt, data = mtcars, lambda = 0), limits))
+    refused(summary(fit), "fit without lower.limits and upper.limits")
+    refused(confint(fit), "fit without lower.limits and upper.limits")
+}
+# columns have names in sentences, and R's words
+refused(summary(strads(cbind(a = f$x[, 1], twice = 2 * f$x[, 1]), f$y,
+                       lambda = 0)), "column twice depends")
+refused(summary(strads(mpg ~ wt + one, data = cbind(mtcars, one = 1),
+                       lambda = 0)), "column one is constant")
+stopifnot(identical(
+    tryCatch(strads:::in_words_of_r(stop(
+        "the steps diverge. Scale the columns down, or take shorter steps ",
+        "(--rate) or fewer at once (--blocks, --workers)")),
+        error = conditionMessage),
+    "the steps diverge. Scale the columns down"))
