@@ -61,8 +61,8 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                       threads = 1, seed = 0, data = NULL, strata = NULL, ...) {
     call <- match.call()
     more <- list(...)
-    input <- read_input(x, y, data, weights, offset, strata, call,
-                        parent.frame())
+    env <- parent.frame()
+    input <- read_input(x, y, data, weights, offset, strata, call, env)
     if (!input$intercept)
         more$intercept <- FALSE
     family <- family_name(family)
@@ -78,6 +78,7 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                                   strata = input$strata, nlambda = nlambda,
                                   lambda.min.ratio = lambda.min.ratio,
                                   lambda = lambda), given), quote = TRUE)
+    fit$env <- env
     fit$call <- call
     fit$call[[1]] <- quote(strads)
     fit$call <- fit$call[!(names(call) %in% c("nfolds", "type.measure",

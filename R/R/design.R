@@ -232,6 +232,20 @@ design <- function(x, y, family, weights, offset = NULL, strata = NULL) {
                  else colnames(x))
 }
 
+# Sums by which data are known again: of x, y, weights, offset and stratum, each
+# multiplied by a number of its row and column, and of their sizes.
+data_sums <- function(d) {
+    by_place <- function(v) as.double(v) * sin(seq_along(v))
+    x <- drop(as.matrix(crossprod(d$x, sin(seq_len(nrow(d$x))))))
+    parts <- lapply(list(x, d$y, d$weights, d$offset, d$stratum), by_place)
+    list(dim = dim(d$x), sum = vapply(parts, sum, 0),
+         size = vapply(parts, function(v) sum(abs(v)), 0))
+}
+
+# Whether two data are the same; matrices and sparse ones round differently.
+same_data <- function(a, b)
+    identical(a$dim, b$dim) && all(abs(a$sum - b$sum) <= 1e-11 * a$size)
+
 # Rows of y, a vector or a matrix.
 rows_of <- function(y, at) if (is.matrix(y)) y[at, , drop = FALSE] else y[at]
 

@@ -23,37 +23,26 @@ interpolate <- function(all, lambda, s) {
 
 sparse <- function(x) as(as(as(x, "dMatrix"), "generalMatrix"), "CsparseMatrix")
 
-# The fit at s too: fitted again, with the arguments of its call.
+# The fit at s too: fitted again, with the arguments of its call, which are found
+# where the fit was made.
 exact_fit <- function(object, s, exact, ...) {
     if (!exact || is.null(s) || all(s %in% object$lambda))
         return(object)
     again <- object$call
+    again[[1]] <- strads
     given <- list(...)
     for (name in names(given))
         again[[name]] <- given[[name]]
     again$lambda <- sort(unique(c(object$lambda, s)), decreasing = TRUE)
-    tryCatch(eval(again, parent.frame(3)), error = function(e)
+    made <- tryCatch(eval(again, object$env), error = function(e)
         stop("exact = TRUE fits again, and this failed: ", conditionMessage(e),
              "; give x, y and other data of the fit as arguments",
              call. = FALSE))
-}
-
-# The data of a fit: the arguments of its call, or those given here.
-fit_data <- function(object, env, ...) {
-    call <- object$call
-    given <- list(...)
-    for (name in names(given))
-        call[[name]] <- given[[name]]
-    of <- function(name) eval(call[[name]], env)
-    input <- tryCatch(
-        read_input(of("x"), of("y"), of("data"), of("weights"), of("offset"),
-                   of("strata"), call, env),
-        error = function(e)
-            stop("type \"survival\" takes the data of the fit, and this ",
-                 "failed: ", conditionMessage(e), "; give x, y and other data ",
-                 "of the fit as arguments", call. = FALSE))
-    design(input$x, input$y, object$family, input$weights, input$offset,
-           input$strata)
+    if (!same_data(made$sums, object$sums))
+        stop("exact = TRUE fits again, and the data have changed since the ",
+             "fit: give x, y and other data of the fit as arguments",
+             call. = FALSE)
+    made
 }
 
 # The mixture of a fit and its relaxed one, which has the share 1 - gamma.
@@ -72,15 +61,16 @@ mixed <- function(object, gamma) {
 
 # A fit of times has no intercept, and no row of it.
 coef.strads <- function(object, s = NULL, exact = FALSE, gamma = 1, ...) {
-    without_intercept(object, coefficients_at(object, s, exact, gamma, ...))
+    object <- exact_fit(object, s, exact, ...)
+    without_intercept(object, coefficients_at(object, s, gamma))
 }
 
 without_intercept <- function(object, b)
     if (object$family == "cox") b[-1, , drop = FALSE] else b
 
 # Coefficients at s below an intercept; a list for several classes or responses.
-coefficients_at <- function(object, s, exact, gamma, ...) {
-    object <- mixed(exact_fit(object, s, exact, ...), gamma)
+coefficients_at <- function(object, s, gamma) {
+    object <- mixed(object, gamma)
     one <- function(a0, beta) {
         all <- rbind(matrix(a0, 1, dimnames = list("(Intercept)", NULL)),
                      as.matrix(beta))
@@ -103,7 +93,8 @@ predict.strads <- function(object, newx, s = NULL,
         stop("type \"", type, "\" is for family \"cox\"", call. = FALSE)
     if (type != "survival" && !(is.null(times) && is.null(newstrata)))
         stop("times and newstrata are for type \"survival\"", call. = FALSE)
-    b <- coefficients_at(object, s, exact, gamma, ...)
+    object <- exact_fit(object, s, exact, ...)
+    b <- coefficients_at(object, s, gamma)
     if (type == "coefficients")
         return(without_intercept(object, b))
     if (type == "nonzero") {
@@ -130,9 +121,7 @@ predict.strads <- function(object, newx, s = NULL,
         rep(as.double(b[1, ]), each = nrow(newx)) +
         (if (is.null(newoffset)) 0 else newoffset)
     if (type == "survival")
-        return(survival_of(object, link(b), b,
-                           fit_data(object, parent.frame(), ...), times,
-                           newstrata))
+        return(survival_of(object, link(b), b, times, newstrata))
     if (!is.list(b))
         return(of_link(object, link(b), type))
     z <- array(unlist(lapply(b, link)),

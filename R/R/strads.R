@@ -32,8 +32,8 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     call <- match.call()
     check_dots(...)
     yes_or_no("relax", relax)
-    given <- read_input(x, y, data, weights, offset, strata, call,
-                        parent.frame())
+    env <- parent.frame()
+    given <- read_input(x, y, data, weights, offset, strata, call, env)
     if (!given$intercept)
         intercept <- FALSE
     family <- family_name(family)
@@ -77,6 +77,10 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
         interrupt(NULL)
     made <- as_path(fit, p, dfmax)
     made$call <- call
+    made$env <- env
+    made$sums <- data_sums(d)
+    if (family == "cox" || identical(lambda, 0))
+        made$data <- d # of survival curves, or standard errors
     made$frame <- given$frame
     made$kept <- f$kept
     made$limited <- is_finite_limit(settings$lower) ||
@@ -90,8 +94,6 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     if (relax)
         made$relaxed <- relaxed_path(made, d, settings)
     warn_of_points("path", made$lambda, made$gap, thresh)
-    if (identical(lambda, 0))
-        made$data <- d
     made
 }
 

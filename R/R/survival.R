@@ -84,8 +84,9 @@ hazard_steps <- function(label, z, w, efron) {
 }
 
 # Survival probabilities [rows x times] at margins z[rows x 1]. The hazard is
-# that of the rows of the fit, which are found by the fit's call.
-survival_of <- function(object, z, b, d, times, newstrata) {
+# that of the rows of the fit, which the object has.
+survival_of <- function(object, z, b, times, newstrata) {
+    d <- object$data
     if (!is.numeric(times) || length(times) == 0 || anyNA(times))
         stop("times: expected numbers, the times of the probabilities",
              call. = FALSE)

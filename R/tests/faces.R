@@ -15,7 +15,7 @@ w <- runif(n)
 by_hand <- cbind(size = d$size, kinda = d$kind == "a", kindb = d$kind == "b",
                  kindc = d$kind == "c", onTRUE = d$on, more = d$more) * 1
 same <- function(a, b) {
-    a$call <- b$call <- a$frame <- b$frame <- NULL
+    a$call <- b$call <- a$frame <- b$frame <- a$env <- b$env <- NULL
     stopifnot(isTRUE(all.equal(a, b)))
 }
 one <- strads(y ~ size + kind + on + more, data = d)
@@ -41,6 +41,47 @@ s <- mean(coarse$lambda[2:3])
 tight <- strads(by_hand, d$y, lambda = s, thresh = 1e-12)
 stopifnot(max(abs(coef(coarse, s, exact = TRUE) - coef(tight))) < 1e-6,
           max(abs(coef(coarse, s) - coef(tight))) > 1e-3)
+
+# which finds the data where the fit was made, and refuses others
+made_inside <- function(z, shares) {
+    list(matrix = strads(as.matrix(z[c("wt", "hp")]), z$mpg, thresh = 1e-12),
+         formula = strads(mpg ~ wt + hp, data = z, weights = shares,
+                          thresh = 1e-12),
+         cv = cv.strads(mpg ~ wt + hp, data = z, weights = shares,
+                        thresh = 1e-12, nfolds = 3))
+}
+shares <- rep(1:2, 16)
+fits <- made_inside(mtcars, shares)
+z <- transform(mtcars, mpg = rev(mpg)) # what is found here is another one
+shares <- rev(shares)
+for (name in names(fits)) {
+    direct <- strads(as.matrix(mtcars[c("wt", "hp")]), mtcars$mpg, lambda = 0.5,
+                     weights = if (name != "matrix") rep(1:2, 16),
+                     thresh = 1e-12)
+    again <- coef(fits[[name]], s = 0.5, exact = TRUE)
+    stopifnot(max(abs(again - coef(direct))) < 1e-6,
+              max(abs(predict(fits[[name]], as.matrix(mtcars[c("wt", "hp")]),
+                              s = 0.5, exact = TRUE) -
+                      predict(direct, as.matrix(mtcars[c("wt", "hp")])))) <
+                  1e-6)
+}
+refused <- function(call, words) {
+    said <- tryCatch({ call; "" }, error = conditionMessage)
+    if (!grepl(words, said, fixed = TRUE))
+        stop("found \"", said, "\", expected \"", words, "\"")
+}
+changed <- by_hand
+moved <- strads(changed, d$y)
+changed[7, 1] <- changed[7, 1] + 1e-3
+refused(coef(moved, s = s, exact = TRUE), "data have changed since the fit")
+stopifnot(max(abs(coef(moved, s = s, exact = TRUE, x = by_hand) -
+                  coef(moved, s = s))) < 0.1)
+own <- d$y
+moved <- strads(by_hand, own)
+own <- rev(own)
+refused(coef(moved, s = s, exact = TRUE), "data have changed since the fit")
+rm(own)
+refused(coef(moved, s = s, exact = TRUE), "give x, y and other data")
 
 # families' responses, nonzero and class
 many <- strads(by_hand, d$group, "multinomial", nlambda = 8)

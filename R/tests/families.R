@@ -201,6 +201,29 @@ for (seed in 1:3) {
     stopifnot(folds$cvm[folds$index[1]] < folds$cvm[1])
 }
 
+# survival curves of a fit that was stored, whatever its data are called now
+d <- times(1)
+kept <- (function(x, y, s) strads(x, y, "cox", strata = s, lambda = 0.05,
+                                  relax = TRUE))(d$x, d$y, d$s)
+curves <- function(fit, ...)
+    predict(fit, d$x[1:5, ], type = "survival", times = c(0.2, 1), s = 0.05,
+            newstrata = d$s[1:5], ...)
+file <- tempfile()
+saveRDS(kept, file)
+x <- y <- s <- NULL
+stopifnot(identical(curves(readRDS(file)), curves(kept)),
+          identical(curves(readRDS(file), gamma = 0), curves(kept, gamma = 0)))
+# the hazard of Breslow, by its definition
+b <- coef(kept, s = 0.05)[, 1]
+risk <- exp(as.vector(d$x %*% b))
+for (i in 1:5) {
+    own <- d$s == d$s[i]
+    event <- own & d$y[, "status"] == 1 & d$y[, "time"] <= 1
+    hazard <- sum(vapply(which(event), function(e)
+        1 / sum(risk[own & d$y[, "time"] >= d$y[e, "time"]]), 0))
+    close(curves(kept)[i, 2], exp(-risk[i] * hazard), 1e-12)
+}
+
 y <- cbind(time = 1:9, status = rep(0:1, length.out = 9))
 x <- matrix(rnorm(18), 9)
 refused(strads(x, 1:9, "cox"), "columns time and status")
