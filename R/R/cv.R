@@ -62,7 +62,8 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     call <- match.call()
     more <- list(...)
     env <- parent.frame()
-    input <- read_input(x, y, data, weights, offset, strata, call, env)
+    input <- read_input(x, y, data, weights, offset, strata, call, env,
+                        unique_columns(lambda, more$intercept))
     if (!input$intercept)
         more$intercept <- FALSE
     family <- family_name(family)

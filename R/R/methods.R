@@ -38,7 +38,9 @@ exact_fit <- function(object, s, exact, ...) {
         stop("exact = TRUE fits again, and this failed: ", conditionMessage(e),
              "; give x, y and other data of the fit as arguments",
              call. = FALSE))
-    if (!same_data(made$sums, object$sums))
+    # with a penalty a factor has other columns than without one
+    if (!same_data(made$sums, object$sums,
+                   is.null(object$frame) || !identical(object$lambda, 0)))
         stop("exact = TRUE fits again, and the data have changed since the ",
              "fit: give x, y and other data of the fit as arguments",
              call. = FALSE)

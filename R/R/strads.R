@@ -33,7 +33,8 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     check_dots(...)
     yes_or_no("relax", relax)
     env <- parent.frame()
-    given <- read_input(x, y, data, weights, offset, strata, call, env)
+    given <- read_input(x, y, data, weights, offset, strata, call, env,
+                        unique_columns(lambda, intercept))
     if (!given$intercept)
         intercept <- FALSE
     family <- family_name(family)

@@ -101,3 +101,34 @@ stopifnot(identical(
         "(--rate) or fewer at once (--blocks, --workers)")),
         error = conditionMessage),
     "the steps diverge. Scale the columns down"))
+
+# factors of a fit without a penalty are those of glm, with and without an
+# intercept, and new rows are predicted with them
+cars <- transform(mtcars, cyl = factor(cyl), gear = as.character(gear),
+                  carb = factor(carb, ordered = TRUE), manual = am == 1)
+for (model in list(mpg ~ wt + cyl, mpg ~ wt + cyl + gear + manual,
+                   mpg ~ 0 + cyl + wt, mpg ~ wt * cyl,
+                   mpg ~ wt + factor(cyl), mpg ~ hp + carb)) {
+    fit <- strads(model, data = cars, lambda = 0, thresh = 1e-13)
+    known <- lm(model, cars)
+    stopifnot(identical(rownames(summary(fit)$coefficients),
+                        names(coef(known))),
+              isTRUE(all.equal(unname(summary(fit)$coefficients),
+                               unname(summary(known)$coefficients),
+                               tolerance = 1e-5)),
+              isTRUE(all.equal(as.vector(predict(fit, cars[9:3, ])),
+                               unname(predict(known, cars[9:3, ])),
+                               tolerance = 1e-3)))
+}
+by_frame <- strads(cars[c("wt", "cyl")], cars$mpg, lambda = 0)
+stopifnot(identical(rownames(by_frame$beta), c("wt", "cyl6", "cyl8")),
+          identical(rownames(strads(mpg ~ cyl, data = cars, lambda = 0,
+                                    intercept = FALSE)$beta),
+                    c("cyl4", "cyl6", "cyl8")),
+          identical(rownames(strads(mpg ~ cyl, data = cars,
+                                    lambda = 1:0)$beta),
+                    c("cyl4", "cyl6", "cyl8")))
+# exact coefficients at a penalty are of all levels, and so are its predictions
+at <- predict(by_frame, cars[1:4, ], s = 0.5, exact = TRUE)
+all <- strads(cars[c("wt", "cyl")], cars$mpg, lambda = c(0.5, 0))
+stopifnot(max(abs(at - predict(all, cars[1:4, ], s = 0.5))) < 1e-9)

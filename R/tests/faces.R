@@ -28,6 +28,17 @@ same(strads(y ~ size + kind + on + more, data = d, weights = w, offset = more),
      strads(by_hand, d$y, weights = w, offset = d$more))
 same(strads(y ~ size + more - 1, data = d),
      strads(by_hand[, c(1, 6)], d$y, intercept = FALSE))
+# a family in the place of y is no family
+refused <- function(call, words) {
+    said <- tryCatch({ call; "" }, error = conditionMessage)
+    if (!grepl(words, said, fixed = TRUE))
+        stop("found \"", said, "\", expected \"", words, "\"")
+}
+refused(strads(count ~ size, "poisson", data = d), "such as family")
+refused(strads(count ~ size, "poisson"), "expected the data frame")
+refused(cv.strads(count ~ size, "poisson", data = d), "such as family")
+same(strads(count ~ size, d, "poisson"),
+     strads(count ~ size, data = d, family = "poisson"))
 new <- d[5:1, ]
 new$kind <- as.character(new$kind)
 stopifnot(identical(unname(predict(one, new, s = 0.1)),
@@ -64,11 +75,6 @@ for (name in names(fits)) {
                               s = 0.5, exact = TRUE) -
                       predict(direct, as.matrix(mtcars[c("wt", "hp")])))) <
                   1e-6)
-}
-refused <- function(call, words) {
-    said <- tryCatch({ call; "" }, error = conditionMessage)
-    if (!grepl(words, said, fixed = TRUE))
-        stop("found \"", said, "\", expected \"", words, "\"")
 }
 changed <- by_hand
 moved <- strads(changed, d$y)
