@@ -272,9 +272,11 @@ summed_up <- function(cv, fit, call, type, family, keep, foldid) {
 }
 
 at_lambda <- function(object, s) {
-    if (is.character(s)) {
-        object[[match.arg(s, c("lambda.1se", "lambda.min"))]]
-    } else s
+    if (!is.character(s))
+        return(s)
+    if (!(length(s) == 1 && s %in% c("lambda.1se", "lambda.min")))
+        refuse("s", s, "\"lambda.1se\", \"lambda.min\" or penalties")
+    object[[s]]
 }
 
 coef.cv.strads <- function(object, s = "lambda.1se", ...)

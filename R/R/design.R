@@ -75,14 +75,15 @@ family_name <- function(family) {
                  call. = FALSE)
         family <- family$family
     }
-    name <- if (is.character(family)) tolower(family[1]) else NA
+    name <- if (is.character(family) && length(family) == 1) tolower(family)
+            else NA
     if (is.na(name) || !(name %in% families))
         refuse("family", family, paste0("\"", families, "\"", collapse = ", "))
     name
 }
 
 # Arguments of glmnet that have no effect here.
-check_dots <- function(...) {
+check_dots <- function(family, ...) {
     given <- names(list(...))
     idle <- c("maxit", "type.gaussian", "type.logistic", "trace.it", "pmax",
               "standardize.response", "parallel", "alignment")
@@ -96,6 +97,12 @@ check_dots <- function(...) {
         !identical(list(...)$type.multinomial, "ungrouped"))
         stop("type.multinomial: expected \"ungrouped\", a penalty for each ",
              "class", call. = FALSE)
+    if (family == "mgaussian" &&
+        !isFALSE(c(list(...)$standardize.response, FALSE)[1]))
+        stop("standardize.response: expected FALSE, divide the columns of y ",
+             "by their deviations", call. = FALSE)
+    if (family == "mgaussian")
+        idle <- setdiff(idle, "standardize.response")
     if (any(given %in% idle))
         warning("no effect here: ", paste(intersect(given, idle),
                                           collapse = ", "), call. = FALSE)
@@ -141,6 +148,24 @@ check_numbers <- function(y, family) {
         stop("y has a value of ", format(least), ": family \"", family,
              "\" takes numbers ", if (family == "gamma") "above 0"
              else "from 0 up", call. = FALSE)
+}
+
+# A path has no first penalty if y is what the null model predicts.
+check_constant <- function(d, family, intercept) {
+    if (family == "cox" || !is.null(d$classes))
+        return()
+    y <- as.matrix(d$y)
+    if (!is.null(d$offset)) {
+        if (family != "gaussian")
+            return()
+        y <- y - d$offset
+    }
+    first <- if (intercept) y[1, ] else 0
+    if (all(y == rep(first, each = nrow(y))))
+        stop("y is constant", if (!is.null(d$offset)) " beside its offset",
+             if (!intercept) " at 0",
+             ": there is nothing to explain, expected values that differ",
+             call. = FALSE)
 }
 
 row_weights <- function(weights, n) {

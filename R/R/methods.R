@@ -2,7 +2,9 @@
 
 print.strads <- function(x, digits = max(3, getOption("digits") - 3), ...) {
     cat("\nCall: ", paste(deparse(x$call), collapse = "\n"), "\n\n")
-    print(cbind(Df = x$df, "%Dev" = signif(100 * x$dev.ratio, digits),
+    explained <- 100 * x$dev.ratio
+    explained[abs(explained) < 1e-9] <- 0 # rounding of the null model
+    print(cbind(Df = x$df, "%Dev" = signif(explained, digits),
                 Lambda = signif(x$lambda, digits)))
     invisible(x)
 }
@@ -21,11 +23,22 @@ interpolate <- function(all, lambda, s) {
     all
 }
 
+check_penalties <- function(s) {
+    if (is.null(s))
+        return()
+    if (is.character(s))
+        refuse("s", s, "penalties, numbers from 0 up; names are for cv.strads()")
+    if (!is.numeric(s) || length(s) == 0 || any(!is.finite(s)) || any(s < 0))
+        refuse("s", s, "penalties, numbers from 0 up")
+}
+
 sparse <- function(x) as(as(as(x, "dMatrix"), "generalMatrix"), "CsparseMatrix")
 
 # The fit at s too: fitted again, with the arguments of its call, which are found
 # where the fit was made.
 exact_fit <- function(object, s, exact, ...) {
+    check_penalties(s)
+    yes_or_no("exact", exact)
     if (!exact || is.null(s) || all(s %in% object$lambda))
         return(object)
     again <- object$call

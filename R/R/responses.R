@@ -8,8 +8,12 @@ response_matrix <- function(y) {
         stop("y: family \"mgaussian\" takes a numeric matrix with two columns ",
              "or more", call. = FALSE)
     storage.mode(y) <- "double"
-    if (is.null(colnames(y)))
-        colnames(y) <- paste0("y", seq_len(ncol(y)))
+    names <- colnames(y)
+    if (is.null(names))
+        names <- rep("", ncol(y))
+    blank <- is.na(names) | names == ""
+    names[blank] <- paste0("y", seq_len(ncol(y)))[blank]
+    colnames(y) <- make.unique(names)
     rownames(y) <- NULL
     y
 }

@@ -30,14 +30,14 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                    tau = 0.5, ties = c("breslow", "efron"), strata = NULL,
                    ...) {
     call <- match.call()
-    check_dots(...)
+    family <- family_name(family)
+    check_dots(family, ...)
     yes_or_no("relax", relax)
     env <- parent.frame()
     given <- read_input(x, y, data, weights, offset, strata, call, env,
                         unique_columns(lambda, intercept))
     if (!given$intercept)
         intercept <- FALSE
-    family <- family_name(family)
     only_for("power", !missing(power), family, "tweedie")
     only_for("tau", !missing(tau), family, "quantile")
     only_for("ties", !missing(ties), family, "cox")
@@ -52,6 +52,8 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                function(v) v > 0 && v < 1)
     d <- design(given$x, given$y, family, given$weights, given$offset,
                 given$strata)
+    if (is.null(lambda))
+        check_constant(d, family, intercept)
     if (is.null(lambda.min.ratio))
         lambda.min.ratio <- if (nrow(d$x) < ncol(d$x)) 0.01 else 1e-4
     if (!is.null(lambda)) {

@@ -190,3 +190,30 @@ plot(one, xvar = "dev")
 plot(strads(by_hand, d$y, lambda = 0.1))
 plot(classes, sign.lambda = -1, main = "folds")
 print(few)
+
+# sentences for what is no penalty, family or response
+x <- by_hand[, 1:2]
+refused(coef(one, s = "lambda.min"), "names are for cv.strads()")
+refused(coef(one, s = -1), "numbers from 0 up")
+refused(predict(one, d, s = NA_real_), "numbers from 0 up")
+refused(coef(one, s = 0.1, exact = NA), "TRUE or FALSE")
+refused(coef(classes, s = "min"), "\"lambda.1se\", \"lambda.min\"")
+refused(strads(x, d$y, c("gaussian", "poisson")), "c(\"gaussian\", ")
+for (family in c("gaussian", "poisson", "gamma", "quantile"))
+    refused(strads(x, rep(0.1, n), family), "y is constant")
+refused(strads(x, rep(0, n), intercept = FALSE), "y is constant at 0")
+refused(strads(x, 1:n, offset = 1:n - 3), "beside its offset")
+refused(strads(x, cbind(rep(1, n), 2), "mgaussian"), "y is constant")
+stopifnot(length(strads(x, rep(1, n), intercept = FALSE)$lambda) > 1,
+          length(strads(x, rep(1, n), lambda = 0.1)$lambda) == 1)
+pair <- cbind(d$y, second = d$more, d$size)
+colnames(pair) <- c("", "second", NA)
+stopifnot(identical(names(coef(strads(x, pair, "mgaussian", nlambda = 3))),
+                    c("y1", "second", "y3")))
+refused(strads(x, pair, "mgaussian", standardize.response = TRUE),
+        "expected FALSE")
+two_of <- strads(x, pair, "mgaussian", standardize.response = FALSE,
+                 nlambda = 3)
+# the null model's share is 0 in print, in numbers of plain digits
+shown <- capture.output(print(strads(x, d$y, nlambda = 30)))
+stopifnot(!any(grepl("e-1|e[+]0", shown)))
