@@ -58,7 +58,8 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                       nfolds = 10, alpha = 1, nlambda = 100,
                       lambda.min.ratio = NULL, lambda = NULL,
                       type.measure = "default", foldid = NULL, keep = FALSE,
-                      threads = 1, seed = 0, data = NULL, strata = NULL, ...) {
+                      threads = 1, seed = 0, data = NULL, strata = NULL,
+                      subset = NULL, ...) {
     call <- match.call()
     more <- list(...)
     env <- parent.frame()
@@ -85,6 +86,7 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     fit$call <- fit$call[!(names(call) %in% c("nfolds", "type.measure",
                                               "foldid", "keep", "seed"))]
     fit$frame <- input$frame
+    given$relax <- NULL # of `fit` alone: the folds measure the penalised path
     d <- design(input$x, input$y, family, input$weights, input$offset,
                 input$strata)
     n <- nrow(d$x)

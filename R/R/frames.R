@@ -45,12 +45,12 @@ frame_matrix <- function(x, unique = NULL) {
     matrix_and_frame(terms, frame, frame, unique)
 }
 
-# x, y, weights, offset and strata of a formula. `call` has the last three as
-# expressions of the data.
+# x, y, weights, offset and strata of a formula. `call` has the last three, and
+# the subset of rows, as expressions of the data.
 formula_parts <- function(formula, data, call, env, unique) {
     given <- list(formula = formula)
     given$data <- data
-    for (name in c("weights", "offset", "strata"))
+    for (name in c("subset", "weights", "offset", "strata"))
         given[[name]] <- call[[name]]
     frame <- eval(as.call(c(quote(stats::model.frame), given,
                             drop.unused.levels = TRUE)), env)
@@ -90,6 +90,9 @@ read_input <- function(x, y, data, weights, offset, strata, call, env,
                  "family = \"poisson\"", call. = FALSE)
         return(formula_parts(x, data, call, env, unique))
     }
+    if (!is.null(call$subset))
+        stop("subset: is for a formula, select rows of x and y themselves",
+             call. = FALSE)
     made <- if (is.data.frame(x)) frame_matrix(x, unique) else list(x = x)
     list(x = made$x, y = y, weights = weights, offset = offset,
          strata = strata,

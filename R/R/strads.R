@@ -28,7 +28,7 @@ strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                    upper.limits = Inf, threads = 1, devmax = 0.999,
                    fdev = 1e-5, power = 1.5, relax = FALSE, data = NULL,
                    tau = 0.5, ties = c("breslow", "efron"), strata = NULL,
-                   ...) {
+                   subset = NULL, ...) {
     call <- match.call()
     family <- family_name(family)
     check_dots(family, ...)

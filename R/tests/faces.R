@@ -217,3 +217,25 @@ two_of <- strads(x, pair, "mgaussian", standardize.response = FALSE,
 # the null model's share is 0 in print, in numbers of plain digits
 shown <- capture.output(print(strads(x, d$y, nlambda = 30)))
 stopifnot(!any(grepl("e-1|e[+]0", shown)))
+
+# a subset of a formula's rows, also in the environment of the call
+few <- d$size > 0
+same(strads(y ~ size + more, data = d, subset = few, weights = w),
+     strads(y ~ size + more, data = d[few, ], weights = w[few]))
+inner <- (function(least) strads(y ~ size + more, data = d,
+                                 subset = size > least))(0.5)
+same(inner, strads(y ~ size + more, data = d[d$size > 0.5, ]))
+least <- -1
+stopifnot(max(abs(coef(inner, s = 0.05, exact = TRUE) -
+                  coef(inner, s = 0.05))) < 0.05)
+same(cv.strads(y ~ size + more, data = d, subset = few, nfolds = 3)$strads.fit,
+     strads(y ~ size + more, data = d[few, ]))
+refused(strads(x, d$y, subset = few), "is for a formula")
+# relaxed coefficients beside a cross-validation of the penalised path
+for (measure in c("mse", "mae")) {
+    relaxed <- cv.strads(by_hand, d$y, relax = TRUE, nfolds = 3,
+                         type.measure = measure)
+    plain <- cv.strads(by_hand, d$y, nfolds = 3, type.measure = measure)
+    stopifnot(identical(relaxed$cvm, plain$cvm),
+              max(abs(coef(relaxed, gamma = 0) - coef(plain))) > 0)
+}
