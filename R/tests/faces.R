@@ -63,7 +63,7 @@ made_inside <- function(z, shares) {
 }
 shares <- rep(1:2, 16)
 fits <- made_inside(mtcars, shares)
-z <- transform(mtcars, mpg = rev(mpg)) # what is found here is another one
+z <- transform(mtcars, mpg = rev(mpg)) # another one is found here
 shares <- rev(shares)
 for (name in names(fits)) {
     direct <- strads(as.matrix(mtcars[c("wt", "hp")]), mtcars$mpg, lambda = 0.5,
@@ -191,7 +191,7 @@ plot(strads(by_hand, d$y, lambda = 0.1))
 plot(classes, sign.lambda = -1, main = "folds")
 print(few)
 
-# sentences for what is no penalty, family or response
+# refused penalties, families and responses
 x <- by_hand[, 1:2]
 refused(coef(one, s = "lambda.min"), "names are for cv.strads()")
 refused(coef(one, s = -1), "numbers from 0 up")
