@@ -337,6 +337,7 @@ typedef struct strads_model {
     const double *value;
     const char *options;
     strads_model_fit fit;
+    const strads_names *names;
     strads_baseline baseline;
     uint32_t n_thresholds;
     const double *thresholds;

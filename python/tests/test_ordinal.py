@@ -81,6 +81,27 @@ def test_classes_have_the_given_order():
         strads.OrdinalRegression(classes=["low", "high"]).fit(X, names[y])
 
 
+def test_an_ordered_categorical_has_its_own_order():
+    pandas = pytest.importorskip("pandas")
+    X, y = design(12, 3)
+    names = ["low", "mid", "high"]
+    plain = strads.OrdinalRegression().fit(X, y)
+    labels = pandas.Series(pandas.Categorical.from_codes(
+        y, [*names, "never"], ordered=True))
+    for given in labels, labels.array, labels.to_frame():
+        model = strads.OrdinalRegression(class_weight={"never": 2}).fit(X, given)
+        assert model.classes_.tolist() == names
+        np.testing.assert_allclose(model.coef_, plain.coef_)
+        assert np.array_equal(model.predict(X),
+                              np.array(names)[plain.predict(X)])
+    given = strads.OrdinalRegression(classes=names[::-1]).fit(X, labels)
+    assert given.classes_.tolist() == names[::-1]
+    for unordered in (np.array(names)[y], labels.astype(str).tolist(),
+                      labels.cat.as_unordered()):
+        with pytest.raises(ValueError, match='give classes=."low"'):
+            strads.OrdinalRegression().fit(X, unordered)
+
+
 def test_weights_are_repetitions():
     X, y = design(9, 3)
     times = 1 + np.arange(len(y)) % 3
