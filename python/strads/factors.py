@@ -131,6 +131,7 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         params.check(self.get_params(deep=False), self._rules)
         if hasattr(X, "columns") and X.shape[1] == 3:
             return self._frame(X, reset)
+        self._refuse_other_frames(X)
         if sparse.issparse(X) and X.format == "bsr":
             X = X.tocsr()  # blocks store zeros that are not ratings
             X.eliminate_zeros()
@@ -144,6 +145,23 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
             X = X.copy()
             X.sum_duplicates()
         return X
+
+    @staticmethod
+    def _refuse_other_frames(X):
+        """Raises a ValueError if a frame without three columns lists ratings: a
+        frame of a matrix has a column of numbers for each item."""
+        if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+            return
+        names = [str(c) for c in X.columns]
+        text = any(getattr(t, "kind", "O") not in "biuf" for t in X.dtypes
+                   if type(t).__name__ != "SparseDtype")
+        if len(names) == 2 or text or len(names) < 7 and any(
+                name.lower().startswith("user") for name in names):
+            raise ValueError(
+                f"X has {len(names)} columns, {', '.join(names[:6])}"
+                f"{', ...' if len(names) > 6 else ''}; expected three columns "
+                "user, item, rating (times: fit(X, time=...)), or a matrix "
+                "[users, items]")
 
     def _with_times(self, X, time):
         """Ratings, and their times as a CSR matrix with the same entries, or
@@ -427,29 +445,42 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         """The `n` items with the highest predicted rating for a user of the
         model, without the items in `seen`: a list of (item, score), best
         first. For a list or an array of users, or None for all of them, a list
-        of such lists, one per user, which are computed together. `seen` may be
-        a sparse matrix [users, items] of the whole model: then each user's
-        list lacks the entries of its own row."""
+        of such lists, one per user, which are computed together.
+
+        `seen` may also have items of each user: the ratings that `fit` takes, a
+        frame of user, item (and rating) or a matrix [users, items] of the whole
+        model; or a list with a list of items for each of the asked
+        users. A frame's users and items that the model does not have are left
+        out."""
         check_is_fitted(self, "item_factors_")
         params.check({"n": n}, {"n": params.number(least=1, below=2**31,
                                                    whole=True)})
         recommender = self._recommender()
         places = np.arange(len(self.user_bias_)) if user is None else \
             self._users(user)
-        own = None
-        if sparse.issparse(seen):
+        own, rows_of = None, places
+        if not sparse.issparse(seen) and not hasattr(seen, "columns") and \
+                not (isinstance(seen, np.ndarray) and seen.ndim == 2):
+            seen = list(seen)
+        if hasattr(seen, "columns"):
+            own = self._seen_frame(seen)
+        elif not isinstance(seen, list):
             own = self._seen(seen)
+        elif any(isinstance(each, (list, tuple, set, frozenset, np.ndarray))
+                 for each in seen):
+            own, rows_of = self._seen_lists(seen, len(places)), \
+                np.arange(len(places))
         else:
-            hidden = self._items(list(seen)).astype(np.uint32)
+            hidden = self._items(seen).astype(np.uint32)
             lib.strads_recommender_hide(recommender, len(hidden),
                                         engine.pointer(hidden, "uint32_t *"))
         rows = np.column_stack([self.user_bias_[places],
                                 self.user_factors_[places]])
-        lists = self._lists(recommender, rows, n, places, own, self.items_)
+        lists = self._lists(recommender, rows, n, rows_of, own, self.items_)
         return lists[0] if user is not None and np.ndim(user) == 0 else lists
 
     def _seen(self, seen):
-        """A sparse matrix of seen items, with sorted rows."""
+        """A matrix of seen items in CSR, with sorted rows."""
         wanted = len(self.user_bias_), len(self.item_bias_)
         if seen.shape != wanted:
             raise ValueError(f"seen has shape {seen.shape}; expected {wanted}, "
@@ -459,6 +490,42 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         if not seen.has_sorted_indices:
             seen = seen.sorted_indices()
         return seen
+
+    def _seen_frame(self, frame):
+        """The same of a frame of user, item and perhaps more."""
+        import pandas
+        by_name = {str(c).lower(): c for c in frame.columns}
+        if "user" in by_name and "item" in by_name:
+            columns = [by_name["user"], by_name["item"]]
+        elif frame.shape[1] in (2, 3):
+            columns = list(frame.columns)[:2]
+        else:
+            raise ValueError(f"seen has {frame.shape[1]} columns; expected "
+                             "user, item and perhaps rating")
+        sizes = len(self.user_bias_), len(self.item_bias_)
+        user, item = (
+            pandas.Index(range(size) if names is None else names).get_indexer(
+                frame[column])
+            for column, size, names in zip(columns, sizes,
+                                           (self.users_, self.items_)))
+        known = (user >= 0) & (item >= 0)
+        return sparse.csr_matrix((np.ones(known.sum(), dtype=np.float32),
+                                  (user[known], item[known])), shape=sizes)
+
+    def _seen_lists(self, seen, asked):
+        """The same of a list of items for each of the asked users."""
+        if len(seen) != asked:
+            raise ValueError(f"seen has {len(seen)} lists of items; expected "
+                             f"{asked}, one for each user asked for")
+        if any(isinstance(each, str) or not hasattr(each, "__iter__")
+               for each in seen):
+            raise ValueError("seen has lists and single items; expected items, "
+                             "or a list of items for each user asked for")
+        items = [self._items(list(each)) for each in seen]
+        return sparse.csr_matrix((
+            np.ones(sum(map(len, items)), dtype=np.float32),
+            (np.repeat(np.arange(asked), list(map(len, items))),
+             np.concatenate(items))), shape=(asked, len(self.item_bias_)))
 
     @staticmethod
     def _lists(recommender, rows, n, places, own, names):

@@ -500,6 +500,57 @@ def test_topics_of_texts_have_words(tmp_path):
             np.eye(3)).transform(["coal"])
 
 
+def test_lists_of_items_lack_the_seen_ones_in_any_form():
+    pandas = pytest.importorskip("pandas")
+    draws = np.random.default_rng(11)
+    frame = pandas.DataFrame({"user": draws.integers(0, 12, 150),
+                              "item": draws.integers(0, 20, 150),
+                              "rating": draws.integers(1, 6, 150)})
+    frame = frame.drop_duplicates(["user", "item"])
+    frame["user"], frame["item"] = ("u" + frame.user.astype(str),
+                                    "i" + frame.item.astype(str))
+    model = strads.MatrixFactorization(2, max_iter=3).fit(frame)
+    had = {user: set(own) for user, own in frame.groupby("user")["item"]}
+    other = pandas.DataFrame({"user": ["nobody", "u1"], "item": ["i1", "new"],
+                              "rating": [1, 1]})
+    asked = ["u3", "u1", "u3"]
+    everything = model.recommend(asked, 20)
+    wanted = [[pair for pair in own if pair[0] not in had[user]]
+              for user, own in zip(asked, everything)]
+    for seen in (frame, pandas.concat([frame, other]), frame[["user", "item"]],
+                 [list(had[user]) for user in asked],
+                 [had[user] for user in asked]):
+        assert model.recommend(asked, 20, seen=seen) == wanted
+    assert model.recommend("u1", 20, seen=frame) == wanted[1]
+    assert model.recommend("u1", 20, seen=list(had["u1"])) == wanted[1]
+    assert model.recommend(asked, 20, seen=[[], [], []]) == everything
+    with pytest.raises(ValueError, match="2 lists of items; expected 3"):
+        model.recommend(asked, seen=[["i1"], ["i2"]])
+    with pytest.raises(ValueError, match="lists and single items"):
+        model.recommend(asked, seen=[["i1"], "i2", "i3"])
+    numbers = sparse.random(9, 7, 0.5, format="csr", random_state=1)
+    plain = strads.MatrixFactorization(2, max_iter=3).fit(numbers)
+    pairs = pandas.DataFrame(np.argwhere(numbers.toarray()))
+    for seen in numbers.toarray(), pairs:
+        assert plain.recommend(n=7, seen=seen) == \
+            plain.recommend(n=7, seen=numbers)
+
+
+def test_frames_that_are_no_ratings_are_refused():
+    pandas = pytest.importorskip("pandas")
+    ratings = pandas.DataFrame({"userId": [1, 2], "movieId": [3, 4],
+                                "rating": [4.5, 1], "timestamp": [5, 6]})
+    words = pandas.DataFrame({"a": ["x", "y"], "b": ["z", "w"], "c": [1, 2],
+                              "d": [2, 1]})
+    for frame in ratings, ratings[["userId", "movieId"]], words:
+        with pytest.raises(ValueError, match="expected three columns user, "
+                           "item, rating"):
+            strads.MatrixFactorization(1).fit(frame)
+    strads.MatrixFactorization(1, max_iter=2).fit(ratings.iloc[:, :3])
+    strads.MatrixFactorization(1, max_iter=2).fit(words[["c", "d"]].assign(
+        e=1, f=2))
+
+
 def test_the_number_of_topics_is_that_of_the_command(tmp_path):
     draws = np.random.default_rng(3)
     for seed, planted in (0, 4), (7, 12):
