@@ -29,10 +29,21 @@ def _numbers_of(name, given, n, what):
     return np.ascontiguousarray(given, dtype=np.uint32)
 
 
+def _lists_columns(groups):
+    """Whether `groups` is a list of lists, the columns of each group."""
+    return isinstance(groups, (list, tuple)) and len(groups) > 0 and all(
+        isinstance(each, (list, tuple, range, np.ndarray)) for each in groups)
+
+
 def _groups_of(groups, columns):
     """[columns] of u32; without groups each column is its own group."""
     if groups is None:
         return np.arange(columns, dtype=np.uint32)
+    if _lists_columns(groups):
+        raise ValueError("groups lists the columns of each group; expected a "
+                         f"number for each of the {columns} columns, equal for "
+                         "those of a group (GroupLasso and SparseGroupLasso "
+                         "take lists, which may overlap)")
     return _numbers_of("groups", groups, columns, "columns of a group")
 
 
@@ -495,9 +506,7 @@ class _Groups(GLM):
     def fit(self, X, y, sample_weight=None, offset=None, strata=None):
         """Fits the model; as GLM.fit. Returns self."""
         given = self.groups
-        if not isinstance(given, (list, tuple)) or not given or not all(
-                isinstance(each, (list, tuple, range, np.ndarray))
-                for each in given):
+        if not _lists_columns(given):
             return super().fit(X, y, sample_weight, offset, strata)
         self._check_parameters()
         X, y = self._checked(X, y)

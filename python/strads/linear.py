@@ -198,7 +198,8 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
 
     def save(self, path):
         """Writes the model as a file of the command, atomically: `strads
-        lasso|logistic|svm|glm predict` and `load` read it."""
+        lasso|logistic|svm|glm predict` and `load` read it. With the names of a
+        data frame's columns, so that they read tables."""
         check_is_fitted(self, "coef_")
         self._check_state()
         program, options = self._of_command()
@@ -212,7 +213,8 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
               else float(np.ravel(self.intercept_)[0]), options=options,
               fit={"rounds": np.max(self.n_iter_)},
               baseline=getattr(self, "baseline_", None),
-              thresholds=getattr(self, "thresholds_", None)).save(path)
+              thresholds=getattr(self, "thresholds_", None),
+              names=getattr(self, "feature_names_in_", None)).save(path)
 
     @classmethod
     def load(cls, path):

@@ -95,7 +95,8 @@ class _Machine(Fitted):
         intercepts[0] = np.ravel(self.intercept_)[0]
         Model("fm", rows if len(rows) > 1 else rows[0],
               intercepts if len(rows) > 1 else float(intercepts[0]),
-              options=options, fit={"rounds": self.n_iter_}).save(path)
+              options=options, fit={"rounds": self.n_iter_},
+              names=getattr(self, "feature_names_in_", None)).save(path)
 
     @classmethod
     def load(cls, path):

@@ -28,11 +28,12 @@ class Model:
     (a number, or [classes]), options (a dict), fit (a dict of objective, gap,
     rounds, seconds, seed, partitions), baseline (of times until an event: a
     dict of arrays stratum, time, hazard; or None), thresholds (of ordered
-    classes, [classes - 1]; or None).
+    classes, [classes - 1]; or None), names (of the columns, [n_features]; or
+    None).
     """
 
     def __init__(self, program, coef, intercept=0.0, *, options=None,
-                 fit=None, baseline=None, thresholds=None):
+                 fit=None, baseline=None, thresholds=None, names=None):
         self.program = program
         self.coef = np.asarray(coef, dtype=np.float64)
         self.intercept = intercept
@@ -40,6 +41,7 @@ class Model:
         self.fit = dict(fit or {})
         self.baseline = baseline
         self.thresholds = thresholds
+        self.names = names
         self._check()
 
     def _check(self):
@@ -59,13 +61,17 @@ class Model:
                 intercept.ndim > 1 or not np.all(np.isfinite(intercept)):
             raise ValueError(f"intercept of a model: expected {width} finite "
                              "numbers, one for each row of coef")
+        if self.names is not None and \
+                len(self.names) != self.coef.shape[-1]:
+            raise ValueError(f"names of a model: expected "
+                             f"{self.coef.shape[-1]}, one for each column")
 
     def __setstate__(self, state):
         if not isinstance(state, dict):
             raise ValueError("the pickle of a model is damaged")
         self.__dict__.update({"program": None, "coef": None, "intercept": None,
                               "options": None, "fit": None, "baseline": None,
-                              "thresholds": None,
+                              "thresholds": None, "names": None,
                               **state})
         self._check()
 
@@ -99,6 +105,9 @@ class Model:
             at = np.ascontiguousarray(self.thresholds, dtype=np.float64)
             model.n_thresholds = at.size
             model.thresholds = engine.pointer(at, "double *")
+        names = packs.names_to_write(self.names)
+        if names is not None:
+            model.names = names
         for key in ("objective", "gap", "seconds"):
             setattr(model.fit, key, self.fit.get(key, float("nan")))
         for key, least in ("rounds", 0), ("seed", 0), ("partitions", 1):
@@ -247,7 +256,8 @@ def read_model(path):
                  options=options, fit=fit, baseline=baseline_of(model.baseline),
                  thresholds=np.array([model.thresholds[k] for k in
                                       range(model.n_thresholds)])
-                 if model.n_thresholds else None)
+                 if model.n_thresholds else None,
+                 names=packs._words_of(model.names))
 
 
 def _read_topics(path):

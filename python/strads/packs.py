@@ -37,6 +37,18 @@ def _words_of(names):
             for k in range(lib.strads_names_count(names))]
 
 
+def names_to_write(names):
+    """The names of columns as a strads_names *, or None if a model file cannot
+    have them: they are missing, empty or not distinct."""
+    if names is None:
+        return None
+    words = [str(name) for name in names]
+    if len(set(words)) < len(words) or any(
+            not word or not word.isprintable() for word in words):
+        return None
+    return _names_of(words)
+
+
 def _matrix_of(X):
     """X as numpy or scipy, and the names of a data frame's columns."""
     if sparse.issparse(X):
@@ -158,6 +170,14 @@ class Pack:
         if numbers == ffi.NULL:
             return None
         return np.frombuffer(ffi.buffer(numbers, 8 * self.shape[0])).copy()
+
+    def __array__(self, dtype=None, copy=None):
+        """Refuses: fits of arrays would read the whole pack."""
+        raise ValueError(
+            f"{self.path} is a pack, which is no matrix in memory: train with "
+            f"the command, as `strads lasso train {self.path} --model "
+            "model.json`, and read the model by strads.read_model; or give "
+            "columns, by tocsc()")
 
     def __repr__(self):
         return (f"<Pack {self.path}: {self.shape[0]} x {self.shape[1]}, "

@@ -146,10 +146,14 @@ def coefficients(model, *, names=None, top=20, ax=None):
     return ax
 
 
-def topics(model, names, *, n=8):
-    """Draws the `n` top words of each topic as bars."""
+def topics(model, names=None, *, n=8):
+    """Draws the `n` top words of each topic as bars. names: of all words; None:
+    those of the model or, without them, the numbers of the columns."""
     import matplotlib.pyplot as plt
-    words = model.top_words(n)
+    words = model._top_numbers(n)
+    if names is None:
+        names = getattr(model, "vocabulary_", None)
+    titles = getattr(model, "topic_names_", None) or [None] * len(words)
     k = len(words)
     figure, axes = plt.subplots((k + 3) // 4, min(k, 4), squeeze=False,
                                 figsize=(3 * min(k, 4), 2 * ((k + 3) // 4)))
@@ -158,9 +162,9 @@ def topics(model, names, *, n=8):
             panel.axis("off")
             continue
         own = words[topic][words[topic] >= 0][::-1]
-        panel.barh([str(names[w]) for w in own], model.components_[topic, own] /
+        panel.barh([str(w if names is None else names[w]) for w in own], model.components_[topic, own] /
                    model.components_[topic].sum())
-        panel.set_title(f"topic {topic}", fontsize=9)
+        panel.set_title(titles[topic] or f"topic {topic}", fontsize=9)
         panel.set_xlabel("share of the topic", fontsize=7)
         panel.tick_params(labelsize=7)
     figure.tight_layout()

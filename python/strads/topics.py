@@ -552,6 +552,13 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         Shirley 2014; 1.0: by probability) or by "frex" (frequent and exclusive
         alike): their names, and None if a topic has fewer words. Without names,
         their numbers, and -1."""
+        word = self._top_numbers(n, relevance, by)
+        if getattr(self, "vocabulary_", None) is None:
+            return word
+        return np.append(np.array(self.vocabulary_, dtype=object), None)[word]
+
+    def _top_numbers(self, n, relevance=1.0, by="relevance"):
+        """top_words as numbers of columns, -1 for none."""
         check_is_fitted(self, "components_")
         params.number(least=1, below=2**31, whole=True)("n", n)
         params.number(least=0, most=1)("relevance", relevance)
@@ -563,10 +570,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
                     engine.pointer(word, "uint32_t *"), ffi.new(
                         "double[]", word.size))
         del kept
-        word = word.astype(np.int32).astype(int)
-        if getattr(self, "vocabulary_", None) is None:
-            return word
-        return np.append(np.array(self.vocabulary_, dtype=object), None)[word]
+        return word.astype(np.int32).astype(int)
 
     def merge_topics(self, cosine=0.9):
         """A new model in which topics that are nearly the same are one: while

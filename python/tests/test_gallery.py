@@ -87,3 +87,25 @@ def test_coefficients_are_bars_of_each_class():
     assert {label.get_text() for label in ax.get_yticklabels()} >= set("uvw")
     table = model._repr_mimebundle_()["text/html"]
     assert "<td style='text-align:left'>b</td>" in table
+
+
+def test_topics_have_the_words_of_the_model():
+    texts = ["coal iron ore", "iron coal", "sea sail ship", "ship sea"] * 5
+    model = strads.LatentDirichletAllocation(
+        2, max_iter=20, stop_words=None,
+        seed_words={"mining": ["coal"], "sea": ["ship"]}).fit(texts)
+    figure = plots.topics(model, n=3)
+    for k, panel in enumerate(figure.axes[:2]):
+        drawn = [text.get_text() for text in panel.get_yticklabels()]
+        assert drawn == [word for word in model.top_words(3)[k][::-1]
+                         if word is not None]
+        share = model.components_[k] / model.components_[k].sum()
+        assert [bar.get_width() for bar in panel.patches] == pytest.approx(
+            [share[model.vocabulary_.index(word)] for word in drawn])
+    assert [panel.get_title() for panel in figure.axes[:2]] == ["mining", "sea"]
+    counts = np.tile([[3, 2, 0, 0], [0, 0, 1, 4]], (5, 1))
+    plain = strads.LatentDirichletAllocation(2, max_iter=20).fit(counts)
+    for names, wanted in (None, set("0123")), ("wxyz", set("wxyz")):
+        figure = plots.topics(plain, names, n=2)
+        assert {text.get_text() for panel in figure.axes[:2]
+                for text in panel.get_yticklabels()} == wanted

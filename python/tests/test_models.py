@@ -500,6 +500,41 @@ def test_topics_of_texts_have_words(tmp_path):
             np.eye(3)).transform(["coal"])
 
 
+def test_saved_models_have_the_names_of_a_frames_columns(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, y = regression(60, 5)
+    names = ["size", "the age", "Zahl", "d,e", "\u00e4"]
+    frame = pandas.DataFrame(X, columns=names)
+    table, path = tmp_path / "t.csv", tmp_path / "m.json"
+    frame[names[::-1]].to_csv(table, index=False)
+    for model, labels in (
+            (strads.Lasso(0.01), y), (strads.LassoCV(n_alphas=5), y),
+            (strads.LinearSVR(), y), (strads.GLM(alpha=0.01), y),
+            (strads.LogisticRegression(), y > 2),
+            (strads.OrdinalRegression(), np.digitize(y, [1, 3])),
+            (strads.FactorizationMachine(2), y)):
+        program = model.fit(frame, labels)
+        program.save(path)
+        with open(path) as file:
+            kept = json.load(file)
+        assert kept["names"] == names
+        assert strads.read_model(path).names == names
+        again = type(model).load(path)
+        assert again.feature_names_in_.tolist() == names
+        shown = subprocess.run([BIN, kept["program"], "show", str(path)],
+                               check=True, capture_output=True, text=True)
+        assert "the age" in shown.stdout
+        if not hasattr(model, "classes_"):  # the table has another order
+            said = subprocess.run(
+                [BIN, kept["program"], "predict", str(path), str(table)],
+                check=True, capture_output=True, text=True).stdout
+            assert np.allclose(np.array(said.split(), dtype=float),
+                               model.predict(frame), atol=1e-9)
+    twice = frame.set_axis(["a", "a", "b", "c", "d"], axis=1)
+    strads.Lasso().fit(twice, y).save(path)  # no names that a table could have
+    assert strads.read_model(path).names is None
+
+
 def test_lists_of_items_lack_the_seen_ones_in_any_form():
     pandas = pytest.importorskip("pandas")
     draws = np.random.default_rng(11)

@@ -49,6 +49,22 @@ def test_lists_that_do_not_overlap_are_groups():
         np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-3)
 
 
+def test_other_estimators_refuse_lists():
+    draws = np.random.default_rng(6)
+    X, y = draws.standard_normal((20, 3)), draws.standard_normal(20)
+    for groups in [[0, 1], [1, 2]], [[0, 1], [2]], ([0], [1], [2]):
+        for fit in (lambda: strads.GLM("squared", "group", groups=groups).fit(
+                        X, y),
+                    lambda: strads.GLMCV("squared", "group",
+                                         groups=groups).fit(X, y),
+                    lambda: strads.GLMClassifier(
+                        "logistic", "group", groups=groups).fit(X, y > 0),
+                    lambda: strads.glm_path(X, y, "squared", "group",
+                                            groups=groups)):
+            with pytest.raises(ValueError, match="GroupLasso and Sparse"):
+                fit()
+
+
 @pytest.mark.parametrize("groups, says", [
     ([[0, 1], [1]], "column 2 is in no group"),
     ([[0, 1, 1], [2]], "lists of different columns"),

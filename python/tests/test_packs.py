@@ -114,3 +114,15 @@ def test_damage_names_the_chunk(tmp_path):
     path.write_bytes(bytes_[:-1])
     with pytest.raises((ValueError, strads.StradsError), match="cut short"):
         strads.open_pack(path)
+
+
+def test_fits_refuse_a_pack_and_name_the_command(tmp_path):
+    path = tmp_path / "x.pack"
+    pack = strads.pack(np.eye(4), path, np.arange(4.0))
+    for fit in (lambda: strads.Lasso().fit(pack, pack.y),
+                lambda: strads.lasso_path(pack, pack.y),
+                lambda: strads.LogisticRegression().fit(pack, pack.y),
+                lambda: strads.MatrixFactorization(1).fit(pack)):
+        with pytest.raises(ValueError, match=f"strads lasso train {path}"
+                           ".*read_model"):
+            fit()
