@@ -141,6 +141,40 @@ _LOGARITHMS = ("poisson", "gamma", "tweedie")  # X w + b is the log of the mean
 _TIMES = ("cox", "cox-efron")  # of the risk
 
 
+_RULE = ("expected the time of each event, and minus the time of a row "
+         "without one (censored); or two columns, time and event (1 or 0); or "
+         "a structured array of an event (bool) and a time")
+
+
+def _times_of(y):
+    """y of a loss of times in any of its forms, as a number for each row:
+    negative if it is censored."""
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    if names:
+        events = [name for name in names if y.dtype[name].kind == "b"]
+        if len(names) != 2 or len(events) != 1:
+            raise ValueError(f"y has the fields {', '.join(names)}; {_RULE}")
+        time, = (name for name in names if name not in events)
+        event, time = y[events[0]], y[time]
+    elif np.ndim(y) == 2 and np.shape(y)[1] == 2:
+        time, event = np.asarray(y).T
+        if not np.all(np.isin(event, (0, 1))):
+            raise ValueError(f"y has the event {event[~np.isin(event, (0, 1))][0]!r}"
+                             f" in its second column; {_RULE}")
+    elif np.ndim(y) == 2 and np.shape(y)[1] > 2:
+        raise ValueError(f"y has {np.shape(y)[1]} columns; {_RULE}")
+    else:
+        return y
+    try:
+        time = np.asarray(time, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"y has times that are no numbers; {_RULE}") from None
+    if np.any(time < 0):
+        raise ValueError(f"y has the time {time[time < 0][0]:g} beside its "
+                         f"event; {_RULE}")
+    return np.where(np.asarray(event, dtype=bool), time, -time)
+
+
 def _concordance(risk, times):
     """Harrell's C: the share of pairs with the larger risk earlier."""
     event, at = ~np.signbit(times), np.abs(times)
@@ -160,7 +194,9 @@ class GLM(_Regressor):
     ----------
     loss : str, "squared", "poisson", ...: a loss of numbers (docs/glm.md); for
         "cox" and "cox-efron" y is the time of an event, or minus the time up to
-        which there was none, predict returns risks, and score the concordance;
+        which there was none (censored), or has two columns, time and event (1
+        or 0), or is a structured array of an event (bool) and a time; predict
+        returns risks, and score the concordance;
         ``baseline_`` is then a dict of the steps of the baseline hazard:
         arrays stratum, time, hazard
     penalty : str, "l1", "elastic-net", "ridge", "group", "sparse-group", "mcp",
@@ -227,6 +263,9 @@ class GLM(_Regressor):
                                   self._parameter, offset, strata)
         return X, y, weight, offset, strata, config, kept
 
+    def _checked(self, X, y):
+        return super()._checked(X, _times_of(y) if self._loss in _TIMES else y)
+
     def fit(self, X, y, sample_weight=None, offset=None, strata=None):
         """Fits the model; `offset` [n] is added to X @ coef_; `strata` [n], of
         "cox" and "cox-efron": the number of each row's stratum. Returns self.
@@ -288,7 +327,8 @@ class GLM(_Regressor):
     def score(self, X, y, sample_weight=None):
         """R2, or for times the concordance, without weights."""
         if self._loss in _TIMES:
-            return _concordance(self.predict(X), np.asarray(y, np.float64))
+            return _concordance(self.predict(X),
+                                np.asarray(_times_of(y), np.float64))
         return super().score(X, y, sample_weight)
 
     def _more_tags(self):
@@ -652,7 +692,7 @@ def glm_path(X, y, loss="squared", penalty="l1", *, alphas=None, n_alphas=100,
                  {"l1_ratio": _SHARE})
     X = check_array(arrow.matrix_of(X), accept_sparse=["csc", "csr"],
                     dtype=[np.float64, np.float32])
-    y = checked_labels(X, y)
+    y = checked_labels(X, _times_of(y) if loss in _TIMES else y)
     weight = row_weights(sample_weight, X)
     if offset is not None:
         offset = _floats_of("offset", offset)
@@ -768,6 +808,7 @@ class GLMCV(GLM):
             losses, offset, strata, whole=self._loss in _TIMES)
         self.alphas_, self.error_path_, self.error_, self.error_deviation_, \
             self.alpha_, self.alpha_1se_, _, self.relax_ = found
+        search.warn_of_end(self, self.alpha_, self.alphas_)
         set_lambda(config, self.alpha_)
         finished = self._fitted(config, X, y, weight)
         refit.relax(self, self.relax_, config, X, y, weight)

@@ -318,8 +318,8 @@ class ElasticNet(MultiOutputMixin, _Regressor):
     standardize : bool, penalise as if the columns had a standard deviation of 1
     adaptive : float > 0 or None; a power g: the adaptive Lasso, each penalty is
         divided by |first coefficient|^g
-    first_fit : float array [n_features] or None, these first coefficients;
-        None: those of the ridge with the least error of 10 folds
+    first_fit : float array [n_features] or None, these first coefficients, as
+        coef_ of another model (not a file, as of the command); None: those of the ridge with the least error of 10 folds
     relax : float in [0, 1], the share of the penalised coefficients; the
         remainder is of a fit without a penalty on the selected columns
     n_jobs : int or None, threads; -1 is one a core
@@ -537,6 +537,7 @@ class ElasticNetCV(_Regressor):
         if factor is not None:
             config.penalty_factor = engine.pointer(factor, "double *")
         set_lambda(config, self.alpha_)
+        search.warn_of_end(self, self.alpha_, found[k].alphas)
         self.relax_ = found[k].relax
         finished = self._fitted(config, X, y, weight)
         refit.relax(self, self.relax_, config, X, y, weight)

@@ -150,6 +150,11 @@ class FactorizationMachine(_Machine, _Regressor):
         X, y = self._checked(X, y)
         return self._done(self._fit_machine(X, y))
 
+    def predict(self, X):
+        """y(X) [n] with its products of pairs; with loss "bpr" scores, which
+        have an order but no unit."""
+        return self._linear(X)
+
 
 class FactorizationMachineClassifier(Probable, _Machine, Classifier):
     """A factorisation machine for two classes, by the logistic loss.

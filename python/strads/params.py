@@ -262,7 +262,7 @@ UNUSED = {
     "precompute": ((False, "auto"), "the engine computes the products of "
                                     "columns that it needs"),
     "selection": (("cyclic",), "the engine schedules the coefficients"),
-    "solver": (("auto", "lbfgs", "highs"),
+    "solver": (("auto", "lbfgs", "highs", "liblinear"),  # liblinear: ovr
                "the engine chooses the method by the data, and all methods end "
                "at the same optimum"),
     "solver_options": ((None,), "the engine has other options"),

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils.extmath import safe_sparse_dot
 
-from . import engine, refit
+from . import engine, params, refit
 from ._strads import ffi, lib
 
 
@@ -145,6 +145,20 @@ def warn_of_points(alphas, gaps, tol, name="path"):
                     f"{alphas[worst]:.6g}, expected at most tol = {tol:.3g}; "
                     "scale the columns, end the path at a larger alpha (eps) "
                     "or raise tol")
+
+
+def warn_of_end(model, best, alphas):
+    """Warns if the best alpha is the least of several: a smaller one could do
+    better."""
+    if len(alphas) < 2 or best > alphas[-1] or best == 0 or engine.rank():
+        return
+    listed = model.alphas is not None and not isinstance(model.alphas,
+                                                         numbers.Integral)
+    params.warn_user(
+        f"{type(model).__name__}: alpha_ = {best:.6g} is the least of the "
+        f"{len(alphas)} alphas tried; a smaller one may have a lower error: " +
+        ("list smaller ones in alphas" if listed
+         else f"lower eps (now {model.eps:g})"))
 
 
 class Search(NamedTuple):

@@ -140,7 +140,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     Parameters
     ----------
     n_components : int, topics; or "auto": as many as describe held-out documents
-        well, among 10, 20, 40, ... (`--topics auto` of the command)
+        well, among 10, 20, 40, ... (`--topics auto` of the command). It never
+        takes fewer than 10: give a number for few documents
     doc_topic_prior, topic_word_prior : float or None (learned), alpha and beta
     max_iter : int or None (until the likelihood is flat), sweeps
     fit_prior : "no", "symmetric" or "asymmetric": learn alpha from the counts;

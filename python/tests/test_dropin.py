@@ -85,6 +85,16 @@ def test_a_parameter_without_effect_warns_once(name, parameters):
     assert np.array_equal(model.coef_, plain.coef_)
 
 
+def test_liblinear_selects_one_class_against_the_rest_in_silence():
+    strads.params._warned.clear()
+    X, y = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = strads.LogisticRegression(solver="liblinear").fit(X, y)
+    assert np.array_equal(model.coef_, strads.LogisticRegression(
+        multi_class="ovr").fit(X, y).coef_)
+
+
 def test_what_only_helps_scikit_learn_is_taken_in_silence():
     X, y = load_diabetes(return_X_y=True)
     before = X.copy()

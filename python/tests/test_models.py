@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -760,6 +761,64 @@ def test_cox_is_the_partial_likelihoods_minimum():
     assert ours.score(X[:, ::-1], times) < ours.score(X, times)
     with pytest.raises(ValueError, match="no row has an event"):
         strads.GLM("cox").fit(X, -np.abs(times))
+
+
+def test_times_until_an_event_have_three_forms():
+    pandas = pytest.importorskip("pandas")
+    X, _ = regression(rows=80, cols=4)
+    rng = np.random.default_rng(6)
+    time = 1 + rng.integers(0, 20, len(X)) + X[:, 0].round() % 3
+    event = rng.random(len(X)) < 0.6
+    signed = np.where(event, time, -time)
+    columns = np.column_stack([time, event])
+    frame = pandas.DataFrame({"time": time, "event": event})
+    surv = np.array(list(zip(event, time)), dtype=[("e", "?"), ("t", "<f8")])
+    for loss in "cox", "cox-efron":
+        plain = strads.GLM(loss, alpha=0.01).fit(X, signed)
+        for y in columns, frame, surv, surv[["t", "e"]]:
+            model = strads.GLM(loss, alpha=0.01).fit(X, y)
+            assert np.array_equal(model.coef_, plain.coef_)
+            assert model.score(X, y) == plain.score(X, signed)
+    for fit in (lambda y: strads.GLMCV("cox", n_alphas=5).fit(X, y).coef_,
+                lambda y: strads.GroupLasso([[0, 1], [1, 2, 3]], loss="cox",
+                                            alpha=0.01).fit(X, y).coef_,
+                lambda y: strads.glm_path(X, y, "cox", n_alphas=4)[1]):
+        wanted = fit(signed)
+        assert all(np.array_equal(fit(y), wanted) for y in (columns, surv))
+    for wrong, says in ((columns[:, ::-1], "in its second column"),
+                        (np.column_stack([signed, event]), "beside its event"),
+                        (np.column_stack([time, event, event]), "3 columns"),
+                        (surv.astype([("e", "i4"), ("t", "f8")]), "fields e, t")):
+        with pytest.raises(ValueError, match=says + ".*censored"):
+            strads.GLM("cox").fit(X, wrong)
+
+
+def test_an_alpha_at_the_end_of_its_path_warns():
+    X, y = regression(200, 6)
+    for model, lacks in ((strads.LassoCV(eps=0.5, n_alphas=4), "lower eps .now 0.5"),
+                         (strads.LassoCV(alphas=[1.0, 0.5]), "smaller ones in al"),
+                         (strads.ElasticNetCV(eps=0.5, l1_ratio=[0.5, 0.9]),
+                          "lower eps"),
+                         (strads.GLMCV(eps=0.5, n_alphas=4), "lower eps")):
+        with pytest.warns(UserWarning, match="is the least of the.*" + lacks):
+            model.fit(X, y)
+        assert model.alpha_ in np.min(model.alphas_, axis=-1)
+    noise = np.random.default_rng(1).standard_normal(len(y))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for model in (strads.LassoCV(), strads.LassoCV(alphas=[0.1])):
+            model.fit(X, noise)
+
+
+def test_a_machine_predicts_its_pairs():
+    X, y = regression(100, 4)
+    model = strads.FactorizationMachine(2, max_iter=10).fit(X, y)
+    products = X[:, :, None] * X[:, None, :] * (
+        model.factors_ @ model.factors_.T)
+    pairs = np.triu(products, 1).sum(axis=(1, 2))
+    assert np.any(np.abs(pairs) > 1e-6)
+    assert np.allclose(model.predict(X),
+                       X @ model.coef_ + model.intercept_ + pairs)
 
 
 @pytest.mark.parametrize("rows, cols, quantile, alpha", [
