@@ -551,8 +551,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
     def top_words(self, n=10, relevance=1.0, by="relevance"):
         """[topics, n] the words of each topic by relevance (Sievert and
         Shirley 2014; 1.0: by probability) or by "frex" (frequent and exclusive
-        alike): their names, and None if a topic has fewer words. Without names,
-        their numbers, and -1."""
+        alike): their names, and None if a topic has fewer words or none at all.
+        Without names, their numbers, and -1."""
         word = self._top_numbers(n, relevance, by)
         if getattr(self, "vocabulary_", None) is None:
             return word
