@@ -349,6 +349,7 @@ class GLMClassifier(_Classifier):
 class OrdinalRegression(_Classifier):
     fit_intercept: bool
     thresholds_: _Floats
+    fit_intercept: bool
     def __init__(self, penalty: str = "l1", *, alpha: float = 1e-2,
                  l1_ratio: float = 0.5, gamma: float | None = None,
                  groups: ArrayLike | None = None,
@@ -549,6 +550,7 @@ class Pack:
     classes: list[str] | None
     feature_names: list[str] | None
     def __init__(self, path: _Path) -> None: ...
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any: ...
     def tocsc(self, begin: int | None = None, end: int | None = None
               ) -> Any: ...
     def moments(self, begin: int | None = None, end: int | None = None

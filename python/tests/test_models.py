@@ -802,7 +802,7 @@ def test_an_alpha_at_the_end_of_its_path_warns():
                          (strads.GLMCV(eps=0.5, n_alphas=4), "lower eps")):
         with pytest.warns(UserWarning, match="is the least of the.*" + lacks):
             model.fit(X, y)
-        assert model.alpha_ in np.min(model.alphas_, axis=-1)
+        assert model.alpha_ in np.atleast_1d(np.min(model.alphas_, axis=-1))
     noise = np.random.default_rng(1).standard_normal(len(y))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
