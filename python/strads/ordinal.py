@@ -1,4 +1,6 @@
 """Regression of ordered classes, by ``strads glm --loss ordinal``."""
+import warnings
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +22,8 @@ class OrdinalRegression(Probable, Classifier):
     penalty : "l1", "elastic-net", "ridge", "none" and the others of GLM
     alpha : float >= 0, weight of the penalty; 0: none
     classes : list of all labels from the lowest class up; None: the order of an
-        ordered pandas Categorical, or ascending numbers
+        ordered pandas Categorical, otherwise ascending; labels of text get
+        a warning then
     class_weight : dict, "balanced" or None
     adaptive, first_fit : as of Lasso
     others : as of GLM
@@ -62,10 +65,10 @@ class OrdinalRegression(Probable, Classifier):
                     if label in occurring]
         if labels.dtype.kind in "OU" and any(
                 isinstance(label, str) for label in labels.ravel()):
-            raise ValueError(
-                "y has labels of text, which have no order; give "
+            warnings.warn(
+                "y has labels of text, which are ordered as text; give "
                 'classes=["low", "mid", "high"], from the lowest class up, or '
-                "y as an ordered pandas Categorical")
+                "y as an ordered pandas Categorical", stacklevel=3)
         return None
 
     @staticmethod
@@ -122,8 +125,7 @@ class OrdinalRegression(Probable, Classifier):
 
     def _more_tags(self):
         # scikit-learn's checks have classes without an order
-        return {**super()._more_tags(), "poor_score": True, "_xfail_checks": {
-            "check_classifiers_classes": "labels of text need an order"}}
+        return {**super()._more_tags(), "poor_score": True}
 
     def _check_state(self):
         super()._check_state()
