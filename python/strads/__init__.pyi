@@ -347,7 +347,6 @@ class GLMClassifier(_Classifier):
                 level: float = 0.95) -> Summary: ...
 
 class OrdinalRegression(_Classifier):
-    fit_intercept: bool
     thresholds_: _Floats
     fit_intercept: bool
     def __init__(self, penalty: str = "l1", *, alpha: float = 1e-2,
