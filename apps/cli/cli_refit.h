@@ -30,7 +30,7 @@ typedef struct cli_refit {
                       "adaptive: the first fit (default: ridge)",           \
                       .rare = true)
 #define CLI_RELAX_OPTION(type, member)                                     \
-    STRADS_OPTION(F64, type, member.relax, "relax", "SHARE",               \
+    STRADS_OPTION(F64, type, member.relax, "relax", "S",                   \
                   "of penalised coefficients, 0: refit without a penalty " \
                   "(default: 1)",                                          \
                   .rare = true, .max = 1)
