@@ -229,7 +229,7 @@ static double move_group(linear_set *set, linear_member *m, double *left)
 static uint32_t find_members(linear_set *set, const column_list *columns,
                              uint32_t *place)
 {
-    const uint64_t block = ++set->solved_blocks;
+    const uint64_t block = ++set->blocks;
     uint32_t n = 0;
 
     for (uint32_t k = 0; k < columns->n; k++) {

@@ -97,9 +97,9 @@ typedef struct linear_set {
     linear_model is;
     uint32_t n, capacity;
     linear_member *member;
-    linear_visit *visit; /* [capacity] members of the current sweeps */
-    uint32_t *place;     /* [columns + 1] 1 + place, 0: no member */
-    uint64_t solved_blocks;
+    linear_visit *visit;   /* [capacity] members of the current sweeps */
+    uint32_t *place;       /* [columns + 1] 1 + place, 0: no member */
+    uint64_t blocks;       /* that were given to linear_set_solve */
     linear_packed columns; /* x of the first members, as far as fetched */
     double *scaled; /* [room_scaled]: v, at the same places; unless plain */
     uint64_t room_scaled, ready_scaled;
