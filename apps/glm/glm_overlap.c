@@ -112,68 +112,22 @@ strads_err strads_glm_overlap_read(const char *path, uint64_t columns,
 
 /* ---- the repeated columns ------------------------------------------------ */
 
-/* Memory of the arrays that strads_data_from_arrays copies. */
-typedef struct repeated {
-    uint64_t *start;
-    uint32_t *index;
-    double *value, *label, *weight; /* weight: of the data, if it has some */
-    bool weighs;
-} repeated;
-
-static void repeated_free(repeated *x)
+/* Labels and weights of all rows; false: no memory. */
+static bool copy_rows(const strads_data *data, double **label, double **weight)
 {
-    free(x->start);
-    free(x->index);
-    free(x->value);
-    free(x->label);
-    free(x->weight);
-}
-
-static void repeat_column(const strads_data *data, uint32_t j, uint64_t at,
-                          repeated *x)
-{
-    const strads_share *share;
-
-    for (uint32_t p = 0; (share = strads_data_share(data, p)); p++) {
-        const data_column from = data_column_of(share, j);
-        for (uint64_t e = 0; e < from.n; e++, at++) {
-            const uint64_t row = from.index ? from.index[e] : e;
-            x->index[at] = (uint32_t)(share->rows.begin + row);
-            x->value[at] = from.f64 ? from.f64[e] : (double)from.f32[e];
-        }
-    }
-}
-
-static bool repeat_columns(const strads_data *data, const strads_glm_overlap *o,
-                           repeated *x)
-{
-    const strads_share *share;
-
     const uint64_t rows = strads_data_rows(data) + 1;
+    const strads_share *share = strads_data_share(data, 0);
 
-    *x = (repeated){.start = calloc(o->copies + 1, sizeof(*x->start)),
-                    .label = calloc(rows, sizeof(*x->label)),
-                    .weight = calloc(rows, sizeof(*x->weight))};
-    for (uint64_t k = 0; k < o->copies && x->start; k++) {
-        x->start[k + 1] = x->start[k];
-        for (uint32_t p = 0; (share = strads_data_share(data, p)); p++)
-            x->start[k + 1] += data_column_of(share, o->source[k]).n;
-    }
-    if (!x->start || !x->label || !x->weight)
+    *label = calloc(rows, sizeof(**label));
+    *weight = share->weight ? calloc(rows, sizeof(**weight)) : NULL;
+    if (!*label || (share->weight && !*weight))
         return false;
-    x->index = calloc(x->start[o->copies] + 1, sizeof(*x->index));
-    x->value = calloc(x->start[o->copies] + 1, sizeof(*x->value));
-    if (!x->index || !x->value)
-        return false;
-    for (uint64_t k = 0; k < o->copies; k++)
-        repeat_column(data, o->source[k], x->start[k], x);
     for (uint32_t p = 0; (share = strads_data_share(data, p)); p++) {
         const size_t bytes =
             (share->rows.end - share->rows.begin) * sizeof(double);
-        memcpy(x->label + share->rows.begin, share->label, bytes);
-        x->weighs = share->weight != NULL;
-        if (x->weighs)
-            memcpy(x->weight + share->rows.begin, share->weight, bytes);
+        memcpy(*label + share->rows.begin, share->label, bytes);
+        if (*weight)
+            memcpy(*weight + share->rows.begin, share->weight, bytes);
     }
     return true;
 }
@@ -187,8 +141,8 @@ strads_err strads_glm_overlap_data(const strads_data *data,
                                      .named_labels = true,
                                      .label_names =
                                          strads_data_label_names(data)};
-    repeated x;
-    strads_err err;
+    glm_columns x = {0};
+    double *label = NULL, *weight = NULL;
 
     if (!glm_has_columns(data) || !strads_data_share(data, 0)->label ||
         strads_data_cols(data) != o->columns)
@@ -196,10 +150,10 @@ strads_err strads_glm_overlap_data(const strads_data *data,
                            "groups that overlap need labels and compressed "
                            "columns of all rows, as many as groups are given "
                            "for: leave --cut columns out");
-    if (!repeat_columns(data, o, &x)) {
-        err = strads_fail(STRADS_ENOMEM, "no memory to repeat %llu columns",
-                          (unsigned long long)(o->copies - o->columns));
-    } else {
+    strads_err err = glm_columns_copy(data, o->copies, o->source, &x);
+    if (!err && !copy_rows(data, &label, &weight))
+        err = strads_fail(STRADS_ENOMEM, "no memory for the labels of rows");
+    if (!err) {
         const strads_arrays arrays = {.size = sizeof(arrays),
                                       .rows = strads_data_rows(data),
                                       .cols = o->copies,
@@ -208,12 +162,14 @@ strads_err strads_glm_overlap_data(const strads_data *data,
                                       .index = x.index,
                                       .indices = STRADS_I32,
                                       .value = x.value,
-                                      .label = x.label};
+                                      .label = label};
         err = strads_data_from_arrays(&arrays, &how, out);
-        if (!err && x.weighs)
-            err = strads_data_weigh(*out, x.weight, arrays.rows);
     }
-    repeated_free(&x);
+    if (!err && weight)
+        err = strads_data_weigh(*out, weight, strads_data_rows(data));
+    glm_columns_free(&x);
+    free(label);
+    free(weight);
     return err;
 }
 

@@ -807,8 +807,8 @@ strads_err glm_take_pairs(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
 
-/* glm_relax.c: the rows of data that is all in this process, as fits see them.
- */
+/* glm_known.c: the rows of data that is all in this process, as fits see them;
+ * and copies of columns. */
 typedef struct glm_known {
     glm_problem problem;
     linear_classes classes; /* n is 0: labels are numbers */
@@ -824,6 +824,20 @@ typedef struct glm_known {
 strads_err glm_known_new(const strads_data *data, const strads_glm_options *fit,
                          glm_known *out);
 void glm_known_free(glm_known *known);
+/* The entries start[k] to start[k + 1] - 1 are those of the k-th column, of all
+ * rows. */
+typedef struct glm_columns {
+    uint64_t *start;
+    uint32_t *index; /* rows */
+    double *value;
+} glm_columns;
+/* Copies n columns. STRADS_ENOMEM. */
+strads_err glm_columns_copy(const strads_data *data, uint64_t n,
+                            const uint32_t *column, glm_columns *out);
+void glm_columns_free(glm_columns *x);
+/* Sets z to the margins of a point, x its columns. */
+void glm_known_margins(const glm_known *known, const glm_columns *x,
+                       const strads_path_point *point);
 /* True if its partitions are ranges of rows, with all columns by columns. */
 static inline bool glm_has_columns(const strads_data *data)
 {
