@@ -106,13 +106,13 @@ static double sum_squares(const strads_data *data, uint64_t j, const double *c,
 }
 
 /* The scale of a column under `standardize`, as a fit computes it. */
-static double find_scale(const strads_data *data, const glm_known *known,
+static double find_scale(const strads_data *data, const glm_targets *targets,
                          double weight, uint64_t j)
 {
     double total, sum;
-    const double all = sum_squares(data, j, known->c, 0, &total, &sum);
-    const double mean = known->problem.options.intercept ? sum / weight : 0;
-    const double within = sum_squares(data, j, known->c, mean, &total, &sum) +
+    const double all = sum_squares(data, j, targets->c, 0, &total, &sum);
+    const double mean = targets->problem.options.intercept ? sum / weight : 0;
+    const double within = sum_squares(data, j, targets->c, mean, &total, &sum) +
                           (weight - total) * mean * mean;
 
     if (!(all > 0))
@@ -144,19 +144,19 @@ static strads_err check_adaptive(const strads_data *data,
 
 static strads_err weigh_columns(const strads_data *data,
                                 const strads_glm_adaptive_options *o,
-                                const glm_known *known, const double *first,
+                                const glm_targets *targets, const double *first,
                                 double *factor)
 {
     const double gamma = o->gamma > 0 ? o->gamma : 1;
     double weight = 0;
     bool any = false;
 
-    for (uint64_t i = 0; i < known->rows; i++)
-        weight += known->c[i];
+    for (uint64_t i = 0; i < targets->rows; i++)
+        weight += targets->c[i];
     for (uint64_t j = 0; j < strads_data_cols(data); j++) {
         const double size =
-            fabs(first[j]) * (known->problem.options.standardize
-                                  ? find_scale(data, known, weight, j)
+            fabs(first[j]) * (targets->problem.options.standardize
+                                  ? find_scale(data, targets, weight, j)
                                   : 1);
         any = any || size > 0;
         if (factor[j] > 0)
@@ -174,27 +174,27 @@ strads_err strads_glm_adaptive(const strads_data *data,
                                double *factor)
 {
     const uint64_t columns = strads_data_cols(data);
-    glm_known known = {0};
+    glm_targets targets = {0};
     double *own = NULL, *first = NULL;
-    strads_err err = glm_known_new(data, &options->fit, &known);
+    strads_err err = glm_targets_new(data, &options->fit, &targets);
 
     if (!err)
-        err = check_adaptive(data, options, &known.problem);
+        err = check_adaptive(data, options, &targets.problem);
     if (!err && (!(own = calloc(columns + 1, sizeof(*own))) ||
                  !(first = calloc(columns + 1, sizeof(*first)))))
         err = strads_fail(STRADS_ENOMEM, "no memory for penalty factors");
     if (!err)
-        err = glm_read_factors(&known.problem.options, columns, own);
+        err = glm_read_factors(&targets.problem.options, columns, own);
     if (!err && options->first)
         memcpy(first, options->first, columns * sizeof(*first));
     else if (!err)
         err = fit_ridge(data, options, first);
     if (!err)
-        err = weigh_columns(data, options, &known, first, own);
+        err = weigh_columns(data, options, &targets, first, own);
     if (!err)
         memcpy(factor, own, columns * sizeof(*own));
     free(own);
     free(first);
-    glm_known_free(&known);
+    glm_targets_free(&targets);
     return err;
 }

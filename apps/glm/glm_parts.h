@@ -807,9 +807,9 @@ strads_err glm_take_pairs(strads_commit *commit);
 strads_err glm_solve_block(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
 
-/* glm_known.c: the rows of data that is all in this process, as fits see them;
- * and copies of columns. */
-typedef struct glm_known {
+/* glm_targets.c: the rows of data that is all in this process, as fits see
+ * them; and copies of columns. */
+typedef struct glm_targets {
     glm_problem problem;
     linear_classes classes; /* n is 0: labels are numbers */
     char *classes_text;     /* as an option; NULL: none */
@@ -818,12 +818,12 @@ typedef struct glm_known {
     double *label;          /* [rows]; the other arrays are parts of it: */
     double *weight, *y, *c; /* weights of rows; targets, weights in the loss, */
     double *o, *z;          /* offsets; z is workspace */
-} glm_known;
+} glm_targets;
 /* The caller frees *out. STRADS_EINVAL: options, no labels, several classes.
  * STRADS_EFORMAT, STRADS_EIO: files of rows. STRADS_ENOMEM. */
-strads_err glm_known_new(const strads_data *data, const strads_glm_options *fit,
-                         glm_known *out);
-void glm_known_free(glm_known *known);
+strads_err glm_targets_new(const strads_data *data,
+                           const strads_glm_options *fit, glm_targets *out);
+void glm_targets_free(glm_targets *targets);
 /* The entries start[k] to start[k + 1] - 1 are those of the k-th column, of all
  * rows. */
 typedef struct glm_columns {
@@ -836,8 +836,8 @@ strads_err glm_columns_copy(const strads_data *data, uint64_t n,
                             const uint32_t *column, glm_columns *out);
 void glm_columns_free(glm_columns *x);
 /* Sets z to the margins of a point, x its columns. */
-void glm_known_margins(const glm_known *known, const glm_columns *x,
-                       const strads_path_point *point);
+void glm_targets_margins(const glm_targets *targets, const glm_columns *x,
+                         const strads_path_point *point);
 /* True if its partitions are ranges of rows, with all columns by columns. */
 static inline bool glm_has_columns(const strads_data *data)
 {

@@ -18,9 +18,9 @@ enum { SPARE_ROWS = 3 };
 #define RELAXED_GAP 1e-4
 
 /* The options of a fit of these rows without a penalty. */
-static strads_glm_options unpenalised(const glm_known *known)
+static strads_glm_options unpenalised(const glm_targets *targets)
 {
-    strads_glm_options o = known->problem.options;
+    strads_glm_options o = targets->problem.options;
 
     o.penalty = "none";
     o.lambda = o.lambda_ratio = o.c = o.l1_ratio = o.gamma = 0;
@@ -29,9 +29,9 @@ static strads_glm_options unpenalised(const glm_known *known)
     o.column_group = NULL;
     o.standardize = false;
     o.weights = NULL;
-    o.row_weight = known->weighs ? known->weight : NULL;
+    o.row_weight = targets->weighs ? targets->weight : NULL;
     o.start_intercept = NULL;
-    o.classes = known->classes_text;
+    o.classes = targets->classes_text;
     return o;
 }
 
@@ -52,12 +52,13 @@ static void refit_free(refit *f)
 
 /* Fits the columns without a penalty; f->used stays false if that has no
  * certified minimum. */
-static strads_err fit_selected(const strads_data *data, const glm_known *known,
+static strads_err fit_selected(const strads_data *data,
+                               const glm_targets *targets,
                                const strads_engine_options *engine, uint64_t n,
                                refit *f)
 {
     const strads_arrays lent = {.size = sizeof(lent),
-                                .rows = known->rows,
+                                .rows = targets->rows,
                                 .cols = n,
                                 .borrow = true,
                                 .start = f->x.start,
@@ -65,12 +66,12 @@ static strads_err fit_selected(const strads_data *data, const glm_known *known,
                                 .index = f->x.index,
                                 .indices = STRADS_I32,
                                 .value = f->x.value,
-                                .label = known->label};
+                                .label = targets->label};
     const strads_data_options read = {.size = sizeof(read),
                                       .named_labels = true,
                                       .label_names =
                                           strads_data_label_names(data)};
-    const strads_glm_options o = unpenalised(known);
+    const strads_glm_options o = unpenalised(targets);
     strads_data *columns = NULL;
     strads_result *result = NULL;
     strads_err err = strads_data_from_arrays(&lent, &read, &columns);
@@ -103,12 +104,13 @@ static bool selects_the_same(const strads_path_point *a,
            memcmp(a->index, b->index, a->nonzeros * sizeof(*a->index)) == 0;
 }
 
-static strads_err refit_point(const strads_data *data, const glm_known *known,
+static strads_err refit_point(const strads_data *data,
+                              const glm_targets *targets,
                               const strads_engine_options *engine,
                               const strads_path_point *point, refit *f)
 {
     const uint64_t n = point->nonzeros;
-    const uint64_t least = n + known->problem.options.intercept + SPARE_ROWS;
+    const uint64_t least = n + targets->problem.options.intercept + SPARE_ROWS;
     strads_err err;
 
     refit_free(f);
@@ -116,19 +118,19 @@ static strads_err refit_point(const strads_data *data, const glm_known *known,
     if (!f->value)
         return strads_fail(STRADS_ENOMEM, "no memory for a relaxed fit");
     if ((err = glm_columns_copy(data, point->nonzeros, point->index, &f->x)) ||
-        n == 0 || least > known->rows)
+        n == 0 || least > targets->rows)
         return err;
-    return fit_selected(data, known, engine, n, f);
+    return fit_selected(data, targets, engine, n, f);
 }
 
-static double find_deviance(const glm_known *known, const glm_columns *x,
+static double find_deviance(const glm_targets *targets, const glm_columns *x,
                             const strads_path_point *point)
 {
-    const glm_rows rows = {known->rows, known->y, known->c, known->z};
+    const glm_rows rows = {targets->rows, targets->y, targets->c, targets->z};
 
-    glm_known_margins(known, x, point);
-    return 2 *
-           known->problem.loss->evaluate(&rows, known->problem.p, NULL, NULL);
+    glm_targets_margins(targets, x, point);
+    return 2 * targets->problem.loss->evaluate(&rows, targets->problem.p, NULL,
+                                               NULL);
 }
 
 void glm_mix_points(const strads_path_point *point, const double *relaxed,
@@ -142,7 +144,7 @@ void glm_mix_points(const strads_path_point *point, const double *relaxed,
     out->intercept = share * point->intercept + (1 - share) * intercept;
 }
 
-static strads_err mix_refit(const glm_known *known, const refit *f,
+static strads_err mix_refit(const glm_targets *targets, const refit *f,
                             double share, const strads_path_point *point,
                             strads_path_point *out)
 {
@@ -154,7 +156,7 @@ static strads_err mix_refit(const glm_known *known, const refit *f,
                    f->used ? f->intercept : point->intercept, share, value,
                    out);
     if (f->used)
-        out->deviance = find_deviance(known, &f->x, out);
+        out->deviance = find_deviance(targets, &f->x, out);
     return STRADS_OK;
 }
 
@@ -207,22 +209,22 @@ strads_err strads_glm_relax(const strads_data *data,
                                                      ? options->tolerance
                                                      : 1e-9,
                                     .stop = options->stop};
-    glm_known known = {0};
+    glm_targets targets = {0};
     refit f = {0};
-    strads_err err = glm_known_new(data, &options->fit, &known);
+    strads_err err = glm_targets_new(data, &options->fit, &targets);
 
     for (uint32_t k = 0; k < n; k++)
         out[k] = (strads_path_point){.value = NULL};
     if (!err)
-        err = check_relaxed(data, options, &known.problem);
+        err = check_relaxed(data, options, &targets.problem);
     for (uint32_t k = 0; k < n && !err; k++) {
         if (k == 0 || !selects_the_same(&points[k], &points[k - 1]))
-            err = refit_point(data, &known, &engine, &points[k], &f);
+            err = refit_point(data, &targets, &engine, &points[k], &f);
         if (!err)
-            err = mix_refit(&known, &f, options->share, &points[k], &out[k]);
+            err = mix_refit(&targets, &f, options->share, &points[k], &out[k]);
     }
     refit_free(&f);
-    glm_known_free(&known);
+    glm_targets_free(&targets);
     if (err)
         strads_glm_relaxed_free(out, n);
     return err;

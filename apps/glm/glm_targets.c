@@ -7,41 +7,43 @@
 
 /* ---- rows ---------------------------------------------------------------- */
 
-void glm_known_free(glm_known *known)
+void glm_targets_free(glm_targets *targets)
 {
-    free(known->label);
-    free(known->classes_text);
-    linear_classes_free(&known->classes);
-    *known = (glm_known){0};
+    free(targets->label);
+    free(targets->classes_text);
+    linear_classes_free(&targets->classes);
+    *targets = (glm_targets){0};
 }
 
-static strads_err read_known_classes(const strads_data *data, glm_known *known)
+static strads_err read_target_classes(const strads_data *data,
+                                      glm_targets *targets)
 {
-    const strads_glm_options *o = &known->problem.options;
+    const strads_glm_options *o = &targets->problem.options;
     const strads_names *names = strads_data_label_names(data);
     const linear_weights from = {o->weights, o->row_weight};
     linear_survey *survey = NULL;
     strads_err err = linear_survey_data(data, from, &survey);
 
     if (!err)
-        err =
-            glm_classes_of(&known->problem, names, survey, 1, &known->classes);
+        err = glm_classes_of(&targets->problem, names, survey, 1,
+                             &targets->classes);
     free(survey);
-    return err || known->classes.n == 0
+    return err || targets->classes.n == 0
                ? err
-               : linear_classes_write(&known->classes, names,
-                                      &known->classes_text);
+               : linear_classes_write(&targets->classes, names,
+                                      &targets->classes_text);
 }
 
 /* Targets of labels, and weights with those of classes. */
-static strads_err read_known_rows(const strads_data *data, glm_known *known)
+static strads_err read_target_rows(const strads_data *data,
+                                   glm_targets *targets)
 {
-    const strads_glm_options *o = &known->problem.options;
+    const strads_glm_options *o = &targets->problem.options;
     const linear_weights from = {o->weights, o->row_weight};
-    const linear_classes *classes = &known->classes;
-    const strads_range all = {0, known->rows};
+    const linear_classes *classes = &targets->classes;
+    const strads_range all = {0, targets->rows};
     const strads_share *share;
-    const bool levels = known->problem.loss->labels == GLM_LEVELS;
+    const bool levels = targets->problem.loss->labels == GLM_LEVELS;
     uint32_t *stratum = NULL;
     strads_err err = STRADS_OK;
 
@@ -52,55 +54,56 @@ static strads_err read_known_rows(const strads_data *data, glm_known *known)
             return strads_fail(STRADS_EINVAL,
                                "a refit needs a label in each row, and this "
                                "data has none");
-        known->weighs = linear_weighs(from) || share->weight;
-        memcpy(known->label + first, share->label, n * sizeof(double));
-        err = linear_read_weights(from, share, known->rows,
-                                  known->weight + first);
+        targets->weighs = linear_weighs(from) || share->weight;
+        memcpy(targets->label + first, share->label, n * sizeof(double));
+        err = linear_read_weights(from, share, targets->rows,
+                                  targets->weight + first);
     }
-    for (uint64_t i = 0; i < known->rows && !err; i++) {
-        const double label = known->label[i];
-        known->y[i] = classes->n == 0 ? label
-                      : levels        ? glm_level_of(classes, label)
-                      : label == classes->label[1] ? 1
-                                                   : -1;
-        known->c[i] = known->weight[i] *
-                      (classes->n ? linear_classes_weight(classes, label) : 1);
+    for (uint64_t i = 0; i < targets->rows && !err; i++) {
+        const double label = targets->label[i];
+        targets->y[i] = classes->n == 0 ? label
+                        : levels        ? glm_level_of(classes, label)
+                        : label == classes->label[1] ? 1
+                                                     : -1;
+        targets->c[i] =
+            targets->weight[i] *
+            (classes->n ? linear_classes_weight(classes, label) : 1);
     }
     if (!err && (o->row_offset || (o->offset && *o->offset)))
-        err = glm_read_offsets(o, &all, known->rows, known->o);
-    if (err || known->problem.loss->labels != GLM_TIMES)
+        err = glm_read_offsets(o, &all, targets->rows, targets->o);
+    if (err || targets->problem.loss->labels != GLM_TIMES)
         return err;
-    if (!(err = glm_read_strata(o, known->rows, &stratum)))
-        err = glm_rank_times(known->rows, stratum, known->y);
+    if (!(err = glm_read_strata(o, targets->rows, &stratum)))
+        err = glm_rank_times(targets->rows, stratum, targets->y);
     free(stratum);
     return err;
 }
 
-strads_err glm_known_new(const strads_data *data, const strads_glm_options *fit,
-                         glm_known *out)
+strads_err glm_targets_new(const strads_data *data,
+                           const strads_glm_options *fit, glm_targets *out)
 {
     const uint64_t rows = strads_data_rows(data);
-    glm_known known = {.rows = rows};
-    strads_err err = glm_options_resolve(fit, &known.problem);
+    glm_targets targets = {.rows = rows};
+    strads_err err = glm_options_resolve(fit, &targets.problem);
 
-    if (!err && !(known.label = calloc(6 * rows + 1, sizeof(double))))
+    if (!err && !(targets.label = calloc(6 * rows + 1, sizeof(double))))
         err =
             strads_fail(STRADS_ENOMEM, "no memory for the labels of %llu rows",
                         (unsigned long long)rows);
     if (!err) {
-        known.weight = known.label + rows;
-        known.y = known.weight + rows;
-        known.c = known.y + rows;
-        known.o = known.c + rows;
-        known.z = known.o + rows;
-        err = read_known_classes(data, &known);
+        targets.weight = targets.label + rows;
+        targets.y = targets.weight + rows;
+        targets.c = targets.y + rows;
+        targets.o = targets.c + rows;
+        targets.z = targets.o + rows;
+        err = read_target_classes(data, &targets);
     }
     if (!err)
-        err = read_known_rows(data, &known);
+        err = read_target_rows(data, &targets);
     if (err)
-        glm_known_free(&known);
+        glm_targets_free(&targets);
     else
-        *out = known;
+        *out = targets;
     return err;
 }
 
@@ -158,14 +161,14 @@ strads_err glm_columns_copy(const strads_data *data, uint64_t n,
 
 /* ---- margins ------------------------------------------------------------- */
 
-void glm_known_margins(const glm_known *known, const glm_columns *x,
-                       const strads_path_point *point)
+void glm_targets_margins(const glm_targets *targets, const glm_columns *x,
+                         const strads_path_point *point)
 {
-    for (uint64_t i = 0; i < known->rows; i++)
-        known->z[i] = known->o[i] + point->intercept;
+    for (uint64_t i = 0; i < targets->rows; i++)
+        targets->z[i] = targets->o[i] + point->intercept;
     for (uint64_t k = 0; k < point->nonzeros; k++)
         for (uint64_t e = x->start[k]; e < x->start[k + 1]; e++)
-            known->z[x->index[e]] += x->value[e] * point->value[k];
+            targets->z[x->index[e]] += x->value[e] * point->value[k];
 }
 
 strads_err strads_glm_point_thresholds(const strads_data *data,
@@ -173,25 +176,25 @@ strads_err strads_glm_point_thresholds(const strads_data *data,
                                        const strads_path_point *point,
                                        uint32_t n, double *thresholds)
 {
-    glm_known known = {0};
+    glm_targets targets = {0};
     glm_columns x = {0};
-    strads_err err = glm_known_new(data, options, &known);
+    strads_err err = glm_targets_new(data, options, &targets);
 
-    if (!err && (known.problem.loss->labels != GLM_LEVELS ||
-                 n + 1 != known.classes.n || !glm_has_columns(data)))
+    if (!err && (targets.problem.loss->labels != GLM_LEVELS ||
+                 n + 1 != targets.classes.n || !glm_has_columns(data)))
         err = strads_fail(STRADS_EINVAL,
                           "%u thresholds of the loss %s with %u classes; "
                           "expected the loss ordinal, a threshold fewer than "
                           "classes, and data by rows",
-                          n, known.problem.options.loss, known.classes.n);
+                          n, targets.problem.options.loss, targets.classes.n);
     if (!err)
         err = glm_columns_copy(data, point->nonzeros, point->index, &x);
     if (!err) {
-        const glm_rows rows = {known.rows, known.y, known.c, known.z};
-        glm_known_margins(&known, &x, point);
-        known.problem.loss->thresholds(&rows, n + 1, thresholds);
+        const glm_rows rows = {targets.rows, targets.y, targets.c, targets.z};
+        glm_targets_margins(&targets, &x, point);
+        targets.problem.loss->thresholds(&rows, n + 1, thresholds);
     }
     glm_columns_free(&x);
-    glm_known_free(&known);
+    glm_targets_free(&targets);
     return err;
 }
