@@ -364,7 +364,7 @@ const cli_command cli_data_commands[] = {
      .verb = &info_verb},
     {.name = "data pack",
      .args = "FILE...",
-     .summary = "pack samples in 2 to 4 bytes an entry",
+     .summary = "pack samples in 2 to 10 bytes an entry",
      .about = "Packs files of samples into one file that all commands for "
               "samples read. The rows of a file follow those of the file "
               "before it.",

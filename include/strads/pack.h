@@ -1,4 +1,4 @@
-/* strads/pack.h - packed files: a sparse matrix by columns in some 2 to 4 bytes
+/* strads/pack.h - packed files: a sparse matrix by columns in 2 to 10 bytes
  * an entry, with its labels and names.
  *
  * strads_data_read and all that is built on it read a pack wherever they read a
