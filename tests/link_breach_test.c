@@ -37,14 +37,6 @@ static void close_both(void)
     cr_expect_eq(link_node_close(&victim), STRADS_OK);
 }
 
-static void expect_said(const char *word)
-{
-    pthread_mutex_lock(&victim.lock);
-    cr_expect_not_null(strstr(victim.text, word), "\"%s\" is not in \"%s\"",
-                       word, victim.text);
-    pthread_mutex_unlock(&victim.lock);
-}
-
 TestSuite(link_breach, .timeout = 60);
 
 /* The first bytes of a stranger: `text`, or a frame with a payload of zeros in
@@ -102,8 +94,8 @@ Test(link_breach, a_stranger_that_sends_no_hello_is_dropped)
         speak_first(fd, &strangers[k]);
         raw_wait_closed(fd);
         link_node_wait_strangers(&victim, 1);
-        expect_said(strangers[k].word);
-        expect_said("127.0.0.1:");
+        link_node_expect_said(&victim, strangers[k].word);
+        link_node_expect_said(&victim, "127.0.0.1:");
         close_both();
     }
 }
@@ -117,7 +109,7 @@ Test(link_breach, half_a_frame_and_a_closed_connection_are_dropped)
     raw_write(fd, "only this", 9);
     close(fd);
     link_node_wait_strangers(&victim, 1);
-    expect_said("in the middle of a frame");
+    link_node_expect_said(&victim, "in the middle of a frame");
     close_both();
 }
 
@@ -198,8 +190,8 @@ Test(link_breach, a_member_that_breaks_the_rules_loses_its_link)
         raw_wait_closed(fd);
         link_node_wait_lost(&victim, 1);
         cr_expect_eq(victim.why, STRADS_EPEER, "%s", cases[k].word);
-        expect_said(cases[k].word);
-        expect_said("node 5");
+        link_node_expect_said(&victim, cases[k].word);
+        link_node_expect_said(&victim, "node 5");
         cr_expect_eq(victim.received, 0);
         close_both();
     }
@@ -214,7 +206,7 @@ Test(link_breach, a_message_before_the_welcome_costs_the_link)
     raw_frame(fd, &header, NULL);
     raw_wait_closed(fd);
     link_node_wait_lost(&victim, 1);
-    expect_said("before it was welcomed");
+    link_node_expect_said(&victim, "before it was welcomed");
     close_both();
 }
 
@@ -228,7 +220,7 @@ Test(link_breach, a_member_that_never_answers_a_goodbye_delays_it_only_so_long)
     sti_net_part(victim.net, victim.links[5]);
     link_node_wait_lost(&victim, 1);
     cr_expect_eq(victim.why, STRADS_EPEER);
-    expect_said("not answered");
+    link_node_expect_said(&victim, "not answered");
     raw_wait_closed(fd);
     close_both();
 }
@@ -256,7 +248,7 @@ Test(link_breach, a_crowd_of_strangers_does_not_block_nodes)
     link_node_open(&friend, 1, "", NULL);
     friends_link = link_node_join(&friend, &victim);
     link_node_wait_strangers(&victim, CROWD - STI_STRANGERS_EACH);
-    expect_said("the oldest of too many connections");
+    link_node_expect_said(&victim, "the oldest of too many connections");
     for (int i = 0; i < CROWD; i++)
         (void)shutdown(fd[i], SHUT_WR);
     for (int i = 0; i < CROWD; i++)
@@ -340,7 +332,7 @@ Test(link_breach, an_unfinished_frame_ends_its_link)
     }
     cr_expect_eq(victim.lost, 1);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_said("the rest of a frame did not arrive");
+    link_node_expect_said(&victim, "the rest of a frame did not arrive");
     raw_wait_closed(fd);
     close_both();
 }
@@ -390,7 +382,7 @@ Test(link_breach, a_killed_peer_is_noticed_at_once)
     kill(pid, SIGKILL);
     link_node_wait_lost(&victim, 1);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_said("without a goodbye");
+    link_node_expect_said(&victim, "without a goodbye");
     waitpid(pid, NULL, 0);
     close_both();
 }
@@ -408,8 +400,8 @@ Test(link_breach, a_stopped_peer_is_noticed_by_its_silence)
     kill(pid, SIGSTOP);
     link_node_wait_lost(&victim, 1);
     cr_expect_eq(victim.why, STRADS_EIO);
-    expect_said("nothing was received for 2 s");
-    expect_said("node 5");
+    link_node_expect_said(&victim, "nothing was received for 2 s");
+    link_node_expect_said(&victim, "node 5");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     close_both();

@@ -259,6 +259,16 @@ void link_node_wait_strangers(link_node *node, unsigned wanted)
     wait_unsigned(node, &node->strangers, wanted);
 }
 
+void link_node_expect_said(link_node *node, const char *word)
+{
+    pthread_mutex_lock(&node->lock);
+    if (!strstr(node->text, word)) {
+        (void)fprintf(stderr, "\"%s\" is not in \"%s\"\n", word, node->text);
+        must(false, "a sentence");
+    }
+    pthread_mutex_unlock(&node->lock);
+}
+
 /* ---- a separate process ---- */
 
 static void be_far(int url_fd, void (*act)(link_node *child, sti_link link))

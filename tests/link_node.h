@@ -68,6 +68,8 @@ void link_node_expect_both_ways(link_node *a, link_node *b, sti_link link);
 void link_node_wait(link_node *node, const uint64_t *counter, uint64_t wanted);
 void link_node_wait_lost(link_node *node, unsigned wanted);
 void link_node_wait_strangers(link_node *node, unsigned wanted);
+/* Expects `word` in the text, which another event may be about to replace. */
+void link_node_expect_said(link_node *node, const char *word);
 
 /* ---- a separate process ---- */
 

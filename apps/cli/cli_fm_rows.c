@@ -311,7 +311,8 @@ static strads_err build_fm_rows(const side *user, const side *item,
 }
 
 /* Reads the tables, names the columns, unless they are `known`, and makes the
- * rows. The names last as long as the process. *context: those of users. */
+ * rows. The names last until the next call, which comes when the rows have been
+ * freed. *context: those of users. */
 static strads_err join_sides(side *user, side *item, const strads_data *ratings,
                              const strads_names *known,
                              const strads_data_options *how, uint32_t *context,
@@ -320,6 +321,8 @@ static strads_err join_sides(side *user, side *item, const strads_data *ratings,
     static strads_names *own;
     CLI_TRY(read_side(user, how));
     CLI_TRY(read_side(item, how));
+    strads_names_free(own);
+    own = NULL;
     if (!known)
         CLI_TRY(strads_names_new(&own));
     CLI_TRY(name_own(user, known, own));
