@@ -6,6 +6,10 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
+[ -x "$STRADS_BUILD/tests/watch_feed" ] || {
+    fail "$STRADS_BUILD/tests/watch_feed is missing: build all targets"
+    finish
+}
 STRADS_CHROMIUM=$(command -v chromium || command -v chromium-browser) ||
     { echo "no Chromium"; exit 77; }
 export STRADS_CHROMIUM
