@@ -338,6 +338,8 @@ typedef struct strads_model {
     const char *options;
     strads_model_fit fit;
     const strads_names *names;
+    const double *means;
+    const char *target;
     strads_baseline baseline;
     uint32_t n_thresholds;
     const double *thresholds;
@@ -462,7 +464,12 @@ typedef struct strads_lda_model {
     uint32_t samples;
     strads_names *phrases;
     char **topic_name;
-    bool word_ids;
+    bool word_ids, network;
+    double hold_out;
+    uint64_t seed;
+    uint32_t classes;
+    strads_names *labels;
+    double *weight;
     ...;
 } strads_lda_model;
 typedef struct strads_lda_ending {

@@ -525,13 +525,17 @@ class Model:
     baseline: dict[str, NDArray[Any]] | None
     thresholds: _Floats | None
     names: Sequence[str] | None
+    means: _Floats | None
+    target: str | None
     def __init__(self, program: str, coef: ArrayLike,
                  intercept: ArrayLike = 0.0, *,
                  options: dict[str, Any] | None = None,
                  fit: dict[str, float] | None = None,
                  baseline: dict[str, NDArray[Any]] | None = None,
                  thresholds: ArrayLike | None = None,
-                 names: Sequence[str] | None = None) -> None: ...
+                 names: Sequence[str] | None = None,
+                 means: ArrayLike | None = None,
+                 target: str | None = None) -> None: ...
     def decision_function(self, X: _Matrix) -> _Floats: ...
     def save(self, path: _Path) -> None: ...
 

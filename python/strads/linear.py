@@ -17,7 +17,7 @@ from sklearn.utils.validation import (_check_sample_weight, check_array,
                                       check_consistent_length, check_is_fitted,
                                       column_or_1d)
 
-from . import arrow, engine, params, plots, refit, search, states
+from . import arrow, engine, packs, params, plots, refit, search, states
 from ._strads import ffi, lib
 from .model import Model, read_model, restored, state_of
 from .search import counted, path_points, warn_of_points
@@ -214,7 +214,8 @@ class Fitted(states.Checked, plots.Shown, BaseEstimator):
               fit={"rounds": np.max(self.n_iter_)},
               baseline=getattr(self, "baseline_", None),
               thresholds=getattr(self, "thresholds_", None),
-              names=getattr(self, "feature_names_in_", None)).save(path)
+              names=packs.names_to_write(getattr(
+                  self, "feature_names_in_", None))).save(path)
 
     @classmethod
     def load(cls, path):

@@ -4,7 +4,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from . import engine, params, states
+from . import engine, packs, params, states
 from ._strads import ffi, lib
 from .classify import Classifier, Probable
 from .linear import Fitted, _label, _Regressor
@@ -96,7 +96,8 @@ class _Machine(Fitted):
         Model("fm", rows if len(rows) > 1 else rows[0],
               intercepts if len(rows) > 1 else float(intercepts[0]),
               options=options, fit={"rounds": self.n_iter_},
-              names=getattr(self, "feature_names_in_", None)).save(path)
+              names=packs.names_to_write(getattr(
+                  self, "feature_names_in_", None))).save(path)
 
     @classmethod
     def load(cls, path):

@@ -29,11 +29,13 @@ class Model:
     rounds, seconds, seed, partitions), baseline (of times until an event: a
     dict of arrays stratum, time, hazard; or None), thresholds (of ordered
     classes, [classes - 1]; or None), names (of the columns, [n_features]; or
-    None).
+    None), means (that replace missing fields of a table, [n_features]; or
+    None), target (the name of the labels' column, or None).
     """
 
     def __init__(self, program, coef, intercept=0.0, *, options=None,
-                 fit=None, baseline=None, thresholds=None, names=None):
+                 fit=None, baseline=None, thresholds=None, names=None,
+                 means=None, target=None):
         self.program = program
         self.coef = np.asarray(coef, dtype=np.float64)
         self.intercept = intercept
@@ -42,6 +44,9 @@ class Model:
         self.baseline = baseline
         self.thresholds = thresholds
         self.names = names
+        self.means = None if means is None else \
+            np.asarray(means, dtype=np.float64)
+        self.target = target
         self._check()
 
     def _check(self):
@@ -65,6 +70,16 @@ class Model:
                 len(self.names) != self.coef.shape[-1]:
             raise ValueError(f"names of a model: expected "
                              f"{self.coef.shape[-1]}, one for each column")
+        if self.means is not None and (
+                self.names is None or not isinstance(self.means, np.ndarray) or
+                self.means.dtype != np.float64 or
+                self.means.shape != (self.coef.shape[-1],) or
+                not np.all(np.isfinite(self.means))):
+            raise ValueError(f"means of a model: expected "
+                             f"{self.coef.shape[-1]} finite numbers, and names "
+                             "of the columns")
+        if self.target is not None and not isinstance(self.target, str):
+            raise ValueError(f"target is {self.target!r}; expected a name")
 
     def __setstate__(self, state):
         if not isinstance(state, dict):
@@ -72,7 +87,7 @@ class Model:
         self.__dict__.update({"program": None, "coef": None, "intercept": None,
                               "options": None, "fit": None, "baseline": None,
                               "thresholds": None, "names": None,
-                              **state})
+                              "means": None, "target": None, **state})
         self._check()
 
     def decision_function(self, X):
@@ -105,9 +120,15 @@ class Model:
             at = np.ascontiguousarray(self.thresholds, dtype=np.float64)
             model.n_thresholds = at.size
             model.thresholds = engine.pointer(at, "double *")
-        names = packs.names_to_write(self.names)
-        if names is not None:
+        if self.names is not None:
+            names = packs._names_of(self.names)
             model.names = names
+        if self.means is not None:
+            means = np.ascontiguousarray(self.means)
+            model.means = engine.pointer(means, "double *")
+        if self.target is not None:
+            target = ffi.new("char[]", self.target.encode())
+            model.target = target
         for key in ("objective", "gap", "seconds"):
             setattr(model.fit, key, self.fit.get(key, float("nan")))
         for key, least in ("rounds", 0), ("seed", 0), ("partitions", 1):
@@ -229,12 +250,13 @@ def read_model(path):
     path = str(path)
     with open(path, encoding="utf-8") as file:
         try:
-            kind = json.load(file).get("format")
+            whole = json.load(file)
+            kind = whole.get("format")
         except (ValueError, AttributeError) as error:
             raise ValueError(f"{path}: is no model of strads: {error}") \
                 from None
     if kind == "strads-lda-model":
-        return _read_topics(path)
+        return _read_topics(path, whole.get("options"))
     out = ffi.new("strads_model **")
     engine.call(lib.strads_model_read, path.encode(), ffi.NULL, out)
     model = ffi.gc(out[0], lib.strads_model_free)
@@ -245,8 +267,11 @@ def read_model(path):
                               dtype=np.uint32)
         coef[index] = np.frombuffer(
             ffi.buffer(model.value, 8 * model.n * width)).reshape(-1, width)
-    intercept = model.intercept if model.intercepts == ffi.NULL else np.array(
-        [model.intercepts[k] for k in range(width)])
+    if model.intercepts != ffi.NULL:
+        intercept = np.array([model.intercepts[k] for k in range(width)])
+    else:
+        intercept = model.intercept if width == 1 else \
+            np.full(width, model.intercept)
     options = {} if model.options == ffi.NULL else \
         json.loads(ffi.string(model.options))
     fit = {key: getattr(model.fit, key) for key in
@@ -257,16 +282,22 @@ def read_model(path):
                  thresholds=np.array([model.thresholds[k] for k in
                                       range(model.n_thresholds)])
                  if model.n_thresholds else None,
-                 names=packs._words_of(model.names))
+                 names=packs._words_of(model.names),
+                 means=None if model.means == ffi.NULL else np.array(
+                     [model.means[k] for k in range(model.columns)]),
+                 target=None if model.target == ffi.NULL else
+                 ffi.string(model.target).decode())
 
 
-def _read_topics(path):
+def _read_topics(path, options):
     from .topics import LatentDirichletAllocation
     out = ffi.new("strads_lda_model **")
     engine.call(lib.strads_lda_model_read, path.encode(), out)
     model = ffi.gc(out[0], lib.strads_lda_model_free)
     topics = LatentDirichletAllocation(int(model.topics))
     topics._take(model)
+    topics._of_command["options"] = json.dumps(
+        options if isinstance(options, dict) else {})
     topics.n_features_in_ = int(model.words)
     topics.vocabulary_ = packs._words_of(model.names)
     topics.phrases_ = packs._words_of(model.phrases)

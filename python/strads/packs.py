@@ -38,15 +38,15 @@ def _words_of(names):
 
 
 def names_to_write(names):
-    """The names of columns as a strads_names *, or None if a model file cannot
-    have them: they are missing, empty or not distinct."""
+    """The names of a data frame's columns as texts, or None if a model file
+    cannot have them: they are missing, empty or not distinct."""
     if names is None:
         return None
     words = [str(name) for name in names]
     if len(set(words)) < len(words) or any(
             not word or not word.isprintable() for word in words):
         return None
-    return _names_of(words)
+    return words
 
 
 def _matrix_of(X):

@@ -400,6 +400,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.beta_ = float(self.topic_word_prior or 0.01)
         self.n_samples_ = 1
         self.topic_names_ = None
+        self._of_command = {}
         self.n_documents_ = engine.agreed(sum, X.shape[0])
         self.n_tokens_ = int(each.sum())
         self.log_likelihood_ = np.nan
@@ -423,7 +424,13 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         self.n_samples_ = max(1, model.samples)
         self.log_likelihood_ = model.log_likelihood
         self.n_documents_, self.n_tokens_ = model.documents, model.tokens
-        self._word_ids = bool(model.word_ids)
+        width = model.classes * model.topics
+        self._of_command = {
+            "word_ids": bool(model.word_ids), "network": bool(model.network),
+            "hold_out": model.hold_out, "seed": model.seed,
+            "labels": packs._words_of(model.labels), "options": None,
+            "weight": np.frombuffer(ffi.buffer(
+                model.weight, 8 * width)).copy() if width else None}
         self.topic_names_ = None if model.topic_name == ffi.NULL else [
             None if name == ffi.NULL else ffi.string(name).decode()
             for name in ffi.unpack(model.topic_name, model.topics)]
@@ -455,10 +462,29 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         states.real(self, "log_likelihood_", (), nan=True)
         states.real(self, "components_", (topics, words), above=0)
         self.__dict__.setdefault("phrases_", None)
+        self._check_command()
         names = self.__dict__.setdefault("topic_names_", None)
         if names is not None and (len(names) != topics or not all(
                 name is None or isinstance(name, str) for name in names)):
             states.refuse(self, "topic_names_", "a str or None for each topic")
+
+    def _check_command(self):
+        """Checks the members of a file of the command that have no attribute of
+        their own: {} without a file."""
+        more = self.__dict__.setdefault("_of_command", {})
+        if not isinstance(more, dict):
+            states.refuse(self, "_of_command", "a dict")
+        labels, weight = more.get("labels"), more.get("weight")
+        if (labels is None) != (weight is None) or labels is not None and (
+                not isinstance(labels, list) or
+                not all(isinstance(name, str) for name in labels) or
+                not isinstance(weight, np.ndarray) or
+                weight.dtype != np.float64 or
+                weight.shape != (len(labels) * len(self.alpha_),) or
+                not weight.flags.c_contiguous or
+                not np.all(np.isfinite(weight))):
+            states.refuse(self, "_of_command", "a weight for each label and "
+                          "topic")
 
     def _model(self):
         """A strads_lda_model over this object's arrays, and the objects that
@@ -473,6 +499,9 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             ffi.NULL if name is None else ffi.new("char[]", name.encode())
             for name in self.topic_names_]
         titles = ffi.NULL if texts is None else ffi.new("char *[]", texts)
+        more = self._of_command
+        labels, weight = more.get("labels"), more.get("weight")
+        labels = None if labels is None else packs._names_of(labels)
         return ffi.new("strads_lda_model *", {
             "topics": len(self.alpha_), "words": len(self.start_) - 1,
             "documents": self.n_documents_, "tokens": self.n_tokens_,
@@ -484,9 +513,15 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
             "count": engine.pointer(self.count_, "uint32_t *"),
             "names": ffi.NULL if names is None else names,
             "phrases": ffi.NULL if phrases is None else phrases,
-            "word_ids": getattr(self, "_word_ids", False),
+            "word_ids": more.get("word_ids", False),
+            "network": more.get("network", False),
+            "hold_out": more.get("hold_out", 0.0), "seed": more.get("seed", 0),
+            "classes": 0 if labels is None else len(more["labels"]),
+            "labels": ffi.NULL if labels is None else labels,
+            "weight": ffi.NULL if weight is None else
+            engine.pointer(weight, "double *"),
             "topic_name": titles, "samples": self.n_samples_}), (
-                total, names, texts, titles, phrases)
+                total, names, texts, titles, phrases, labels)
 
     def _draws(self):
         return ffi.new("strads_lda_draws *", {
@@ -589,6 +624,7 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         del kept
         merged = copy.copy(self)
         merged._take(ffi.gc(out[0], lib.strads_lda_model_free))
+        merged._of_command["options"] = self._of_command.get("options")
         merged.n_components = len(merged.alpha_)
         merged.merged_ = into.astype(int)
         return merged
@@ -608,7 +644,8 @@ class LatentDirichletAllocation(states.Checked, plots.Shown, TransformerMixin, B
         """Writes the model in the command's format (strads lda ...)."""
         check_is_fitted(self, "components_")
         model, kept = self._model()
-        engine.call(lib.strads_lda_model_write, model, ffi.NULL,
+        options = (self._of_command.get("options") or "{}").encode()
+        engine.call(lib.strads_lda_model_write, model, options,
                     str(path).encode())
         del kept
 

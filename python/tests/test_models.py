@@ -396,6 +396,75 @@ def test_models_of_the_command_are_read_and_written(tmp_path):
         strads.read_model(data)
 
 
+def test_a_model_of_any_program_is_saved_without_a_loss(tmp_path):
+    """Of each program of the command that writes files that read_model reads."""
+    draws = np.random.default_rng(1)
+    X = draws.standard_normal((120, 3))
+    lines = ["size,the age,a\u00a0gap,y,kind,half,event"]
+    for k, (a, b, c) in enumerate(X):
+        y = a - b + 0.3 * draws.standard_normal()
+        lines.append(f"{'' if k % 9 == 4 else a},{b},{c},{y},"
+                     f"{['low', 'mid', 'top'][int(y > -.7) + int(y > .7)]},"
+                     f"{'no' if y < 0 else 'yes'},"
+                     f"{(1 if k % 4 else -1) * np.exp(-a)}")
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "text").write_text("".join(
+        " ".join(draws.choice(["coal iron ore", "ship sea port"][k % 2].split(),
+                              9)) + "\n" for k in range(60)))
+    (tmp_path / "labels").write_text("mine\nsea\n" * 30)
+    (tmp_path / "net").write_text("".join(
+        f"p{u} p{v}\n" for u in range(30) for v in range(u)
+        if draws.random() < (.6 if u // 15 == v // 15 else .05)))
+    (tmp_path / "ids").write_text("".join(
+        f"{5 - k % 2} " + " ".join(f"{40000000 * (w + 1)}:2" for w in
+                                   range(k % 2, 5)) + "\n"
+        for k in range(20)))
+
+    def table(target, *drop):
+        return ["t.csv", "--target", target, "--missing", "mean",
+                "--drop", ",".join(drop)]
+    numbers = table("y", "kind", "half", "event")
+    kinds = table("kind", "y", "half", "event")
+    halves = table("half", "y", "kind", "event")
+    times = table("event", "y", "kind", "half")
+    topics = ["--topics", "2", "--sweeps", "20"]
+    for words in (
+            ["lasso", "train", *numbers, "--lambda", "0.05"],
+            ["logistic", "train", *kinds], ["svm", "train", *kinds],
+            ["sgd-logistic", "train", *halves, "--max-rounds", "9"],
+            ["glm", "train", *numbers, "--loss", "huber"],
+            ["glm", "train", *kinds, "--loss", "multinomial"],
+            ["glm", "train", *kinds, "--loss", "ordinal"],
+            ["glm", "train", *times, "--loss", "cox"],
+            ["fm", "train", *numbers, "--rank", "2"],
+            ["net", "train", *kinds, "--hidden", "3"],
+            ["lda", "train", "text", *topics],
+            ["lda", "train", "text", *topics, "--labels", "labels"],
+            ["lda", "train", "ids", *topics],
+            ["roles", "train", "net", "--roles", "2", "--hold-out", "0.1"]):
+        said = subprocess.run([BIN, *words, "--model", "m.json", "--quiet"],
+                              cwd=tmp_path, capture_output=True, text=True)
+        assert said.returncode in (0, 3), (words, said.stderr)
+        strads.read_model(tmp_path / "m.json").save(tmp_path / "again.json")
+        before, after = (json.loads((tmp_path / name).read_text("utf-8"))
+                         for name in ("m.json", "again.json"))
+        if np.size(before.get("intercept", 0)) == 1 < before.get("width", 1):
+            before["intercept"] = [before["intercept"]] * before["width"]
+        assert after == before, words
+        if words[0] in ("lda", "roles"):
+            assert (tmp_path / "m.json.npy").read_bytes() == \
+                (tmp_path / "again.json.npy").read_bytes()
+        elif words[0] != "net":
+            assert before["target"] and before["means"], words
+    pickled = pickle.loads(pickle.dumps(strads.read_model(tmp_path / "m.json")))
+    pickled.save(tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text("utf-8")) == before
+    with pytest.raises(ValueError, match="means of a model"):
+        strads.Model("lasso", [1.0, 2], names=["a", "b"], means=[1]).save("x")
+    with pytest.raises(ValueError, match="means of a model"):
+        strads.Model("lasso", [1.0, 2], means=[1, 2])
+
+
 def test_topics_have_the_words_of_their_seeds(tmp_path):
     draws = np.random.default_rng(5)
     themes = (["coal", "iron", "steel", "ore"], ["ship", "sail", "sea", "port"])
