@@ -404,15 +404,67 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         if time is not None and getattr(self, "periods_", None) is None:
             raise ValueError("time: the model was fitted without times; "
                              "expected None")
-        u = self._users(users)
-        i = self._items(items)
-        p, q = self.user_factors_[u], self.item_factors_[i]
+        return self._rate(self._users(users), self._items(items), time)
+
+    def _rate(self, u, i, time):
+        """Ratings of pairs of places; -1 is a user or an item that the model does
+        not have: its bias and its factors are 0."""
+        p = np.where((u >= 0)[:, None], self.user_factors_[u], 0)
+        q = np.where((i >= 0)[:, None], self.item_factors_[i], 0)
+        biases = np.where(u >= 0, self.user_bias_[u], 0) + \
+            np.where(i >= 0, self.item_bias_[i], 0)
         lift = getattr(self, "lift_", 0.0)  # of those without ratings
         product = np.where(p.any(axis=1) & q.any(axis=1), 0, lift) + \
             np.einsum("nk,nk->n", p, q)
         period = self._period_bias(np.inf if time is None else time)
-        return np.clip(self.mean_ + self.user_bias_[u] + self.item_bias_[i] +
-                       product + period, *getattr(self, "range_", (-np.inf, np.inf)))
+        return np.clip(self.mean_ + biases + product + period,
+                       *getattr(self, "range_", (-np.inf, np.inf)))
+
+    def score(self, X, y=None, time=None):
+        """Minus the root mean squared error of the ratings in X: greater is
+        better, as of scikit-learn's neg_root_mean_squared_error. X and time are
+        those of `fit`: a frame of user, item and rating, or a matrix with the
+        users and the items of the model. A user or an item of a frame that the
+        model does not have is rated without its bias and its factors."""
+        check_is_fitted(self, "item_factors_")
+        if self.implicit or self.loss != "squared":
+            raise ValueError("score is an error of ratings, and the model ranks "
+                             "items: compare lists of recommend()")
+        if time is not None and getattr(self, "periods_", None) is None:
+            raise ValueError("time: the model was fitted without times; "
+                             "expected None")
+        if hasattr(X, "columns") and X.shape[1] == 3:
+            u, i, right = self._pairs(X)
+            if time is not None and np.shape(time) != right.shape:
+                raise ValueError(f"time has the shape {np.shape(time)}; expected "
+                                 f"{right.shape}, a number for each row of X")
+        else:
+            X = self._seen(sparse.csr_matrix(X), "X")
+            right = X.data
+            u, i = X.tocoo().row, X.indices
+            if time is not None:
+                time = self._seen(sparse.csr_matrix(time), "time")
+                if not np.array_equal(time.indptr, X.indptr) or \
+                        not np.array_equal(time.indices, X.indices):
+                    raise ValueError("time is not of the entries of X: expected "
+                                     "a sparse matrix with a time for each rating")
+                time = time.data
+        if right.size == 0 or not np.all(np.isfinite(right)):
+            raise ValueError("X has no ratings, or one that is not finite: "
+                             "expected at least one number")
+        return -float(np.sqrt(np.mean((self._rate(u, i, time) - right) ** 2)))
+
+    def _pairs(self, frame):
+        """Places of users and items in a frame, -1 for others, and ratings."""
+        import pandas
+        user, item, rating = self._columns(frame)
+
+        def places(names, count, asked):
+            names = np.arange(count) if names is None else names
+            return pandas.Index(names).get_indexer(asked)
+        return places(self.users_, len(self.user_bias_), frame[user]), \
+            places(self.items_, len(self.item_bias_), frame[item]), \
+            frame[rating].to_numpy(dtype=np.float64)
 
     def _users(self, asked):
         return self._places(self.users_, len(self.user_bias_), asked, "user")
@@ -479,11 +531,11 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         lists = self._lists(recommender, rows, n, rows_of, own, self.items_)
         return lists[0] if user is not None and np.ndim(user) == 0 else lists
 
-    def _seen(self, seen):
-        """A matrix of seen items in CSR, with sorted rows."""
+    def _seen(self, seen, name="seen"):
+        """A matrix of users and items in CSR, with sorted rows."""
         wanted = len(self.user_bias_), len(self.item_bias_)
         if seen.shape != wanted:
-            raise ValueError(f"seen has shape {seen.shape}; expected {wanted}, "
+            raise ValueError(f"{name} has shape {seen.shape}; expected {wanted}, "
                              "a row for each user and a column for each item of "
                              "the model")
         seen = sparse.csr_matrix(seen)

@@ -1122,6 +1122,43 @@ def test_an_elastic_nets_mixture_is_chosen_out_of_several():
     assert np.array_equal(search.coef_, best.coef_)
 
 
+def test_the_score_of_factors_is_minus_their_error():
+    pandas = pytest.importorskip("pandas")
+    draws = np.random.default_rng(4)
+    frame = pandas.DataFrame(
+        [(f"u{u}", f"i{i}", u % 3 + i % 4 + .1 * draws.normal(), u + i)
+         for u in range(30) for i in range(20) if draws.random() < .6],
+        columns=["user", "item", "rating", "time"])
+    time = frame.pop("time")
+    model = strads.MatrixFactorization(2, random_state=1).fit(frame)
+    error = model.rate(frame.user, frame.item) - frame.rating
+    right = -np.sqrt(np.mean(error ** 2))
+    assert model.score(frame) == pytest.approx(right)
+    assert model.score(frame[["rating", "item", "user"]]) == \
+        pytest.approx(right)
+    other = pandas.DataFrame({"user": ["new"], "item": ["i3"], "rating": [2.0]})
+    assert -8 < model.score(other) < 0
+    X = sparse.csr_matrix((frame.rating, (
+        [int(u[1:]) for u in frame.user], [int(i[1:]) for i in frame.item])))
+    numbered = strads.MatrixFactorization(2, random_state=1).fit(X)
+    rows, cols = X.nonzero()
+    assert numbered.score(X) == pytest.approx(-np.sqrt(np.mean(
+        (numbered.rate(rows, cols) - X.data) ** 2)))
+    timed = strads.MatrixFactorization(2, random_state=1).fit(frame, time=time)
+    assert timed.score(frame, time=time) == pytest.approx(-np.sqrt(np.mean(
+        (timed.rate(frame.user, frame.item, time) - frame.rating) ** 2)))
+    with pytest.raises(ValueError, match="X has shape .*expected"):
+        numbered.score(X[:3])
+    with pytest.raises(ValueError, match="without times"):
+        model.score(frame, time=time)
+    with pytest.raises(ValueError, match="ranks items"):
+        strads.MatrixFactorization(2, implicit=True).fit(abs(X)).score(X)
+    found = GridSearchCV(strads.MatrixFactorization(random_state=1),
+                         {"rank": [0, 2]}, cv=3).fit(frame.sample(
+                             frac=1, random_state=1))
+    assert -1 < found.best_score_ < 0
+
+
 def test_factors_follow_a_drift_of_all_ratings():
     draws = np.random.default_rng(7)
     users, items = 150, 40
