@@ -23,6 +23,7 @@ same_minimum() {
     for lambda in 0 1e-12 .1; do
         gives 0 "$program" train "$@" --lambda $lambda --model $lambda.model
         grep -o 'objective [^,]*\|training [^,]*' err | tail -n 1 >at_$lambda
+        ! grep -q 'lambda -0' err || fail "$program $*: $(grep 'lambda -0' err)"
     done
     same "$(awk '{ printf "%.5g", $2 }' at_0)" \
         "$(awk '{ printf "%.5g", $2 }' at_1e-12)" "$program $*: --lambda 0"

@@ -3,6 +3,7 @@
  * model contains the resolved values of its options. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli_linear.h"
@@ -16,8 +17,10 @@
 #include "strads/sgd_logistic.h"
 #include "strads/svm.h"
 
+/* A lambda of 0 that was given is -0. */
 static void describe_lambda(double lambda, double lambda_max)
 {
+    lambda = fabs(lambda);
     if (lambda_max > 0) {
         cli_say(false, "lambda %.6g, which is %.4g of lambda_max %.6g", lambda,
                 lambda / lambda_max, lambda_max);
