@@ -172,7 +172,7 @@ def main():
     if o.format == "text":
         print("of strads divided by those of textbook Gibbs sampling, "
               f"{SWEEPS} sweeps, learned priors:")
-        for kind in kinds:
+        for kind in kinds[:o.n]:
             summary([r for r in rows if r["kind"] == kind], kind)
 
 
