@@ -7,6 +7,7 @@
 #include "sim_toy.h"
 #include "tests/expect.h"
 #include "tests/nodes_team.h"
+#include "tests/sample.h"
 #include "tests/toy_data.h"
 
 /* ---- the program ------------------------------------------------------- */
@@ -298,6 +299,8 @@ Test(chunks_run, a_wide_round_takes_the_time_of_few_partials_at_256_workers)
 {
     double least = INFINITY, most = 0;
     for (uint32_t workers = 8; workers <= 256; workers *= 2) {
+        if (!sample_takes_next(1))
+            continue;
         const double cut = partials_of(workers, true);
         const double whole = partials_of(workers, false);
         cr_log_info("%3u workers: %.2f partials, whole %.2f", workers, cut,

@@ -15,6 +15,7 @@
 #include "tests/columns_cut.h"
 #include "tests/expect.h"
 #include "tests/lasso_design.h"
+#include "tests/sample.h"
 
 TestSuite(columns, .init = oracle_enter, .fini = oracle_leave);
 
@@ -137,6 +138,8 @@ Test(columns, every_fit_has_the_gap_that_it_reports)
                                                          recipe.offset != 0};
             for (size_t f = 0; f < sizeof fits / sizeof *fits; f++) {
                 double gap;
+                if (!sample_takes_next(1))
+                    continue;
                 if (fits[f].pools > 1 && (how >= 4 || recipe.correlation > .5))
                     continue; /* dependent columns of several pools: slow */
                 free(fit_lasso(&d, &o, &fits[f], &gap));
@@ -204,6 +207,8 @@ Test(columns, units_of_columns_and_labels_do_not_matter)
     lasso_design_free(&d);
     for (int x = 0; x < 7; x++)
         for (int y = 0; y < 7; y++) {
+            if (!sample_takes_next(1))
+                continue;
             d = lasso_design_random(&plain);
             for (uint64_t e = 0; e < d.rows * d.cols; e++)
                 d.x[e] *= units[x];
@@ -276,6 +281,8 @@ Test(columns, every_loss_ends_at_the_optimum_by_rows)
     static const columns_cut fits[] = {{1, 1, 1, true}, {3, 2, 1, true}};
     for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
         for (size_t how = 0; how < 12; how++) {
+            if (!sample_takes_next(1))
+                continue;
             lasso_recipe recipe = shapes[1 + how % 3];
             recipe.seed = 20 * l + how;
             lasso_design d = lasso_design_random(&recipe);
@@ -334,6 +341,8 @@ Test(columns, scales_bounds_factors_and_class_weights_are_those_by_rows)
     enum { MEMBERS = 20, COLS_MAX = 200 };
     for (size_t l = 0; l < sizeof losses / sizeof *losses; l++)
         for (size_t how = 0; how < MEMBERS; how++) {
+            if (!sample_takes_next(1))
+                continue;
             lasso_recipe recipe = shapes[1 + how % 3];
             recipe.seed = 50 * l + how + 7;
             recipe.cols = recipe.cols > COLS_MAX ? COLS_MAX : recipe.cols;

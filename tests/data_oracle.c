@@ -284,6 +284,22 @@ static bool inside(uint64_t at, strads_range range)
     return at >= range.begin && at < range.end;
 }
 
+/* The first of the entries that is in this line or after it. They are in the
+ * order of lines. */
+static uint64_t find_line(const oracle_entry *entry, uint64_t nnz, bool by_col,
+                          uint64_t line)
+{
+    uint64_t low = 0, high = nnz;
+    while (low < high) {
+        const uint64_t middle = low + (high - low) / 2;
+        if ((by_col ? entry[middle].col : entry[middle].row) < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Compares the entries of a part, in the part's order. */
 static void expect_part(const oracle_entry *entry, uint64_t nnz, bool by_col,
                         strads_range rows, strads_range cols,
@@ -297,7 +313,9 @@ static void expect_part(const oracle_entry *entry, uint64_t nnz, bool by_col,
     cr_assert((s->f64 != NULL) == !f32 && (s->f32 != NULL) == f32);
     uint64_t line = 0;
     uint64_t at = 0;
-    for (uint64_t i = 0; i < nnz; i++) {
+    const uint64_t end = find_line(entry, nnz, by_col, lines.end);
+    for (uint64_t i = find_line(entry, nnz, by_col, lines.begin); i < end;
+         i++) {
         const oracle_entry *e = &entry[i];
         if (!inside(e->row, rows) || !inside(e->col, cols))
             continue;

@@ -16,6 +16,7 @@
 #include "engine/data/pack_format.h"
 #include "strads/pack.h"
 #include "tests/expect.h"
+#include "tests/sample.h"
 
 TestSuite(data_pack, .init = oracle_enter, .fini = oracle_leave);
 
@@ -196,6 +197,8 @@ static void expect_data(const design *d, const char *path)
     cr_expect_eq(summary.checksum, strads_data_checksum(data));
     for (uint32_t k = 1; k <= 4; k += 3)
         for (int split = 0; split < 4; split++) {
+            if (!sample_takes_next(1))
+                continue;
             strads_data *back = NULL, *same = NULL;
             const strads_data_options o = {.size = sizeof o,
                                            .partitions = k,
@@ -374,6 +377,8 @@ Test(data_pack, a_reader_passes_every_column_once_a_pass)
             /* Rounded values are the pack's own. */
             expect_ok(strads_pack_columns(pack, 0, d.cols, d.row, d.value));
             for (uint32_t parts = 1; parts <= 3; parts++) {
+                if (!sample_takes_next(1))
+                    continue;
                 uint64_t bounds[4];
                 strads_pack_cut(pack, parts, bounds);
                 cr_assert(bounds[0] == 0 && bounds[parts] == d.cols);

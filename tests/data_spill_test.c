@@ -8,6 +8,7 @@
 
 #include "data_oracle.h"
 #include "tests/expect.h"
+#include "tests/sample.h"
 
 TestSuite(data_spill, .init = oracle_enter, .fini = oracle_leave);
 
@@ -88,6 +89,8 @@ static void compare_sides(const strads_sparse *a, const strads_sparse *b)
 static void compare_reads(const char *path, strads_kind kind, uint64_t limit)
 {
     for (uint32_t partitions = 1; partitions <= 4; partitions += partitions) {
+        if (!sample_takes_next(1))
+            continue;
         strads_data_options o = {.size = sizeof o,
                                  .kind = kind,
                                  .layout = kind == STRADS_KIND_RATINGS

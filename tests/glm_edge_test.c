@@ -9,6 +9,7 @@
 
 #include "tests/expect.h"
 #include "tests/glm_design.h"
+#include "tests/sample.h"
 
 /* A loss with an intercept and without, and by how much fits may miss the
  * conditions. */
@@ -162,11 +163,13 @@ Test(glm_edge, columns_that_nearly_repeat_others_are_not_certified_too_early)
 {
     static const char *const names[] = {"squared", "logistic", "poisson",
                                         "squared-hinge", "huber"};
-    int converged = 0, runs = 0;
+    int converged = 0, runs = 0, drawn = 0;
 
     for (uint64_t seed = 1; seed <= 8; seed++)
         for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
             for (double apart = 1e-2; apart > 1e-9; apart /= 10) {
+                if (!sample_takes_next(2))
+                    continue;
                 const strads_glm_options o = {.loss = names[n],
                                               .penalty = "none",
                                               .intercept = seed % 2};
@@ -186,6 +189,7 @@ Test(glm_edge, columns_that_nearly_repeat_others_are_not_certified_too_early)
                     linear_fit_run(&d, &strads_program_glm, &o, 1e-6, NULL);
                 expect_ok(plain.err);
                 expect_ok(fit.err);
+                drawn += apart > 1e-3;
                 if (plain.end == STRADS_END_CONVERGED) {
                     const bool over = fit.end == STRADS_END_CONVERGED;
                     runs += apart > 1e-3;
@@ -201,7 +205,8 @@ Test(glm_edge, columns_that_nearly_repeat_others_are_not_certified_too_early)
                 lasso_design_free(&d);
             }
     cr_expect_eq(converged, runs);
-    cr_expect_geq(runs, 30, "%d", runs);
+    cr_expect_geq(4 * runs, 3 * drawn, "%d of %d", runs, drawn);
+    cr_expect_gt(runs, 0);
 }
 
 /* Newton's method on all columns, and descent where there are too many. */

@@ -11,6 +11,7 @@
 
 #include "tests/expect.h"
 #include "tests/glm_design.h"
+#include "tests/sample.h"
 
 typedef struct loss_case {
     const char *loss;
@@ -162,6 +163,8 @@ Test(glm_optimum, kkt_conditions_hold_under_every_option)
         for (size_t i = 0; i < SIZES; i++) {
             lasso_design design = design_of(l, &sizes[i], i % 2 ? 3 : 0);
             for (size_t k = 0; k < VARIANTS; k++) {
+                if (!sample_takes_next(1))
+                    continue;
                 const strads_glm_options o = with(l, variants[k]);
                 char what[64];
                 snprintf(what, sizeof(what), "design %zu, variant %zu", i, k);
@@ -393,6 +396,8 @@ Test(glm_optimum, large_sets_are_solved_too)
 
     for (uint32_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         for (int i = cases[k].first; i <= cases[k].last; i++) {
+            if (!sample_takes_next(1))
+                continue;
             const loss_case *l = &losses[cases[k].loss];
             const strads_glm_options o = with(l, cases[k].options);
             const strads_engine_options engine = {.workers = 1 + k % 2,
@@ -422,6 +427,8 @@ Test(glm_optimum, no_column_of_many_is_overlooked)
     for (const loss_case *l = losses; l < losses + LOSSES; l++) {
         lasso_design d = design_of(l, &(size_case){150, 3000, .3, .9}, 0);
         for (int k = 0; k < 3; k++) {
+            if (!sample_takes_next(1))
+                continue;
             const strads_glm_options o = with(l, kinds[k]);
             (void)expect_optimal(l, &d, &o, NULL, "3,000 columns");
         }

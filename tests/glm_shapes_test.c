@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/glm_design.h"
+#include "tests/sample.h"
 
 static const char *const losses[] = {"squared", "logistic", "squared-hinge",
                                      "poisson", "gamma",    "tweedie",
@@ -169,6 +170,8 @@ static void check_losses(size_t first, size_t end)
         for (size_t l = first; l < end; l++) {
             lasso_design d = design_of(k, losses[l]);
             for (size_t p = 0; p <= PENALTIES; p++) {
+                if (!sample_takes_next(1))
+                    continue;
                 strads_glm_options o = penalties[p % PENALTIES];
                 o.loss = losses[l];
                 o.lambda_ratio = strcmp(o.penalty, "none") == 0 ? 0 : .05;
