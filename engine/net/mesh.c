@@ -248,7 +248,8 @@ static verdict take_accept(sti_mesh *mesh, sti_link link, sti_frame *frame)
 }
 
 /* In a settled mesh a REJECT answers this node's READY: its data differ from
- * the run's. */
+ * the run's. In the first generation that ends the run, and this node tells the
+ * others why: they may see it leave before they hear from node 0. */
 static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
 {
     pthread_mutex_lock(&mesh->lock);
@@ -257,7 +258,7 @@ static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
     pthread_mutex_unlock(&mesh->lock);
     strads_err err = sti_mesh_rejected(frame);
     pthread_mutex_lock(&mesh->lock);
-    mesh->rejected = true;
+    mesh->rejected = mesh->generation > 1 || err != STRADS_EMISMATCH;
     sti_mesh_note_failure(mesh, err, strads_error_text());
     if (mesh->attached)
         mesh->host.abort(mesh->host.arg, err, strads_error_text());
@@ -529,7 +530,9 @@ static void handle_loss(void *arg, sti_link link, strads_err why,
         sti_mesh_redial(mesh, node);
     else
         mends = sti_reconnect_broke(mesh, node, why, text);
-    if (node != STI_NODE_NONE && !mends && !redials)
+    const bool waits = node != STI_NODE_NONE && why == STRADS_OK &&
+                       !mends && !redials && sti_reconnect_left(mesh, node);
+    if (node != STI_NODE_NONE && !mends && !redials && !waits)
         sti_mesh_lose(mesh, node, why, text);
     if (!settled)
         queue_loss(mesh, link, why, text);
@@ -666,6 +669,7 @@ static strads_err fail_loss(sti_mesh *mesh, uint32_t to)
     if (has_sent_done(mesh, to))
         return STRADS_OK;
     (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    sti_mesh_hear_reason(mesh);
     strads_err failure = sti_mesh_failure(mesh);
     if (failure)
         return failure;
@@ -952,7 +956,7 @@ static void answer_late(sti_mesh *mesh)
 
 /* With the lock held: a node that joins a later generation and fails before it
  * is ready leaves without reporting a failure, because the run does not need
- * it. So does a node that node 0 has refused. */
+ * it. So does a node without which the run goes on. */
 static bool leaves_quietly(const sti_mesh *mesh)
 {
     return mesh->joins &&

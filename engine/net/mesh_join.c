@@ -687,13 +687,27 @@ static strads_err await_all(sti_mesh *mesh, uint64_t until)
     return err;
 }
 
+void sti_mesh_hear_reason(sti_mesh *mesh)
+{
+    const uint64_t until = sti_monotonic_in(HEAR_NS);
+    pthread_mutex_lock(&mesh->lock);
+    bool late = !mesh->joins || !mesh->nodes;
+    while (!mesh->failure && !late && !mesh->peers[0].gone)
+        late = !sti_monotonic_wait(&mesh->arrived, &mesh->lock, until);
+    pthread_mutex_unlock(&mesh->lock);
+}
+
 /* The failure of another node explains more than the loss of its link. */
 strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err)
 {
-    if (err != STRADS_EPEER && err != STRADS_ECANCELED)
+    if (err != STRADS_EPEER && err != STRADS_EIO && err != STRADS_ECANCELED)
         return err;
+    char text[1024];
+    (void)snprintf(text, sizeof text, "%s", strads_error_text());
+    if (err != STRADS_ECANCELED)
+        sti_mesh_hear_reason(mesh);
     strads_err failure = sti_mesh_failure(mesh);
-    return failure ? failure : err;
+    return failure ? failure : strads_fail(err, "%s", text);
 }
 
 /* A node without a URL listens on the interface that reaches node 0: nodes that

@@ -105,6 +105,32 @@ void sti_reconnect_seen(sti_mesh *mesh, sti_link link, const sti_header *header)
         refuse_number(mesh, link);
 }
 
+/* ---- leaving ----------------------------------------------------------- */
+
+bool sti_reconnect_left(sti_mesh *mesh, uint32_t node)
+{
+    sti_peer *p = &mesh->peers[node];
+    if (!mesh->joins || node == 0 || p->is_done || p->gone || mesh->leaving ||
+        mesh->failure || mesh->reconnect_stops || mesh->peers[0].gone)
+        return false;
+    p->left_ns = sti_monotonic_now();
+    pthread_cond_signal(&mesh->mend);
+    return true;
+}
+
+/* Fails the run if node 0 has not explained in time why a node has left. */
+static void await_reason(sti_mesh *mesh, uint32_t node)
+{
+    pthread_mutex_lock(&mesh->lock);
+    sti_peer *p = &mesh->peers[node];
+    if (p->left_ns && (mesh->failure || mesh->peers[0].gone ||
+                       sti_monotonic_now() - p->left_ns >= HEAR_NS)) {
+        p->left_ns = 0;
+        sti_mesh_lose(mesh, node, STRADS_OK, "");
+    }
+    pthread_mutex_unlock(&mesh->lock);
+}
+
 /* ---- breaking ---------------------------------------------------------- */
 
 bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
@@ -297,10 +323,11 @@ static void restore_link(sti_mesh *mesh, uint32_t node)
 }
 
 /* With the lock held. */
-static bool anything_broken(const sti_mesh *mesh)
+static bool anything_due(const sti_mesh *mesh)
 {
     for (uint32_t k = 0; k < mesh->nodes; k++)
-        if (mesh->peers[k].broken_ns && !mesh->peers[k].gone)
+        if ((mesh->peers[k].broken_ns || mesh->peers[k].left_ns) &&
+            !mesh->peers[k].gone)
             return true;
     return false;
 }
@@ -310,7 +337,7 @@ static void *restore_links(void *arg)
     sti_mesh *mesh = arg;
     pthread_mutex_lock(&mesh->lock);
     while (!mesh->reconnect_stops) {
-        if (!anything_broken(mesh)) {
+        if (!anything_due(mesh)) {
             const uint64_t second = sti_monotonic_in(STI_SECOND);
             if (!mesh->generation || !mesh->attached)
                 pthread_cond_wait(&mesh->mend, &mesh->lock);
@@ -322,8 +349,10 @@ static void *restore_links(void *arg)
             continue;
         }
         pthread_mutex_unlock(&mesh->lock);
-        for (uint32_t k = 0; k < mesh->nodes; k++)
+        for (uint32_t k = 0; k < mesh->nodes; k++) {
+            await_reason(mesh, k);
             restore_link(mesh, k);
+        }
         const uint64_t until = sti_monotonic_in(CHECK_NS);
         pthread_mutex_lock(&mesh->lock);
         if (!mesh->reconnect_stops)

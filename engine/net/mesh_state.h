@@ -65,6 +65,8 @@ typedef struct sti_peer {
     bool is_done;     /* its DONE has arrived: it may leave */
     bool gone;        /* it has left or is lost, for good */
     bool parted;      /* it left with a goodbye */
+    uint64_t left_ns; /* when it left without a reason; 0: it did not, or node 0
+                         has not explained it in time */
     bool comes_again; /* it will join the next generation */
 
     /* Numbered frames received over all links, and those not yet acknowledged
@@ -163,6 +165,8 @@ bool sti_mesh_settle(sti_mesh *mesh);
 void sti_mesh_lose(sti_mesh *mesh, uint32_t node, strads_err why,
                    const char *text);
 
+enum { HEAR_NS = 1000000000 /* for node 0 to say why a run has ended */ };
+
 /* ---- mesh_join.c ---- */
 
 /* Whether the user has stopped, or the run has failed. */
@@ -187,7 +191,12 @@ void sti_mesh_note_failure(sti_mesh *mesh, strads_err err, const char *text);
 /* Returns the recorded failure as this thread's error, or STRADS_OK. */
 strads_err sti_mesh_failure(sti_mesh *mesh);
 
-/* Returns the recorded failure if `err` may be its consequence; else `err`. */
+/* Waits, at most HEAR_NS, until a failure is recorded, if node 0 may still
+ * report one to this node. */
+void sti_mesh_hear_reason(sti_mesh *mesh);
+
+/* Returns the failure of another node if `err` may be its consequence; else
+ * `err`. Waits as sti_mesh_hear_reason. */
 strads_err sti_mesh_or_failure(sti_mesh *mesh, strads_err err);
 
 /* Returns the error of a REJECT as this thread's error. */
@@ -210,6 +219,10 @@ void sti_reconnect_stop(sti_mesh *mesh);
  * restored. */
 bool sti_reconnect_broke(sti_mesh *mesh, uint32_t node, strads_err why,
                          const char *text);
+/* With the lock held: `node` has left without a reason. Node 0 knows it, and
+ * tells all nodes what ended the run; a node that leaves while it joins cannot.
+ * False: no word of node 0 will come. */
+bool sti_reconnect_left(sti_mesh *mesh, uint32_t node);
 /* After sti_reconnect_broke, without the lock: uses the node's new link if it
  * has dialled again already. */
 void sti_reconnect_take_next(sti_mesh *mesh, uint32_t node);
