@@ -24,6 +24,10 @@ enum {
 /* Lambda is LAMBDA x 2^(k / OCTAVE), for k from LAMBDA_LOW to LAMBDA_HIGH. */
 enum { OCTAVE = 4, LAMBDA_LOW = -28, LAMBDA_HIGH = 16, STEP_HALVINGS = 3 };
 static const double LAMBDA = .08, STEP = .08, HELD = .1;
+/* Errors of a few held-out ratings depend on chance. Small data are fitted
+ * again, with other ratings held out, until this many were. */
+static const double HELD_RATINGS = 5000;
+enum { REPEATS_MAX = 8 };
 /* Factors, and more factors, need a held-out error that is smaller by these
  * shares. */
 static const double FACTORS_GAIN = 2e-3, GAIN = 5e-4;
@@ -184,7 +188,8 @@ typedef struct search {
     strads_data *sample;
     double sample_each, each; /* factors of lambda: of the sample, of all */
     double ratings;           /* of all */
-    uint32_t most;            /* fits */
+    uint32_t most;            /* points */
+    uint32_t repeats;         /* fits of a point */
     bool bounded;             /* by their cost, too */
     double cost;
     point tried[STRADS_MF_TRIALS], best;
@@ -265,38 +270,56 @@ static double wall_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Fits at p with the held-out ratings of repeat k; adds their mean squared error
+ * and the best sweep. */
+static strads_err fit_once(search *s, const point *p, uint32_t k, double *square,
+                           double *sweeps)
+{
+    strads_engine_options engine = s->engine;
+    strads_mf_options o = options_at(s, p, s->sample_each);
+    strads_result *result = NULL;
+    double train = NAN, held = NAN, test = NAN;
+
+    engine.seed += k;
+    if (o.holdout == 0)
+        o.holdout = HELD;
+    o.test = NULL;
+    strads_err err =
+        strads_run(&strads_program_mf, &o, s->sample, &engine, &result);
+    if (!err && !is_stopped(s)) {
+        const void *state = strads_result_state(result);
+        strads_mf_errors(state, &train, &held, &test);
+        *square += held * held;
+        *sweeps += strads_mf_best_sweep(state);
+    }
+    strads_result_free(result);
+    return err;
+}
+
 /* Fits at p. *better: its error is below (1 - gain) times the best one. */
 static strads_err fit_at(search *s, const point *p, double gain, bool *better)
 {
     strads_mf_tuning *out = s->out;
     const double from = wall_clock();
-    strads_result *result = NULL;
-    double train = NAN, held = NAN, test = NAN;
+    double square = 0, sweeps = 0;
+    strads_err err = STRADS_OK;
 
     *better = false;
     if (!may_fit(s, p))
         return STRADS_OK;
-    strads_mf_options o = options_at(s, p, s->sample_each);
-    if (o.holdout == 0)
-        o.holdout = HELD;
-    o.test = NULL;
-    strads_err err =
-        strads_run(&strads_program_mf, &o, s->sample, &s->engine, &result);
-    if (err || is_stopped(s)) {
-        strads_result_free(result);
+    for (uint32_t k = 0; k < s->repeats && !err && !is_stopped(s); k++)
+        err = fit_once(s, p, k, &square, &sweeps);
+    if (err || is_stopped(s))
         return err;
-    }
-    const void *state = strads_result_state(result);
-    strads_mf_errors(state, &train, &held, &test);
+    const double held = sqrt(square / s->repeats);
     s->tried[out->trials] = *p;
     out->trial[out->trials] =
         (strads_mf_trial){.rank = p->rank,
                           .lambda = p->rank ? lambda_of(s, p, s->each) : 0,
-                          .step = p->rank && is_sgd(s) ? o.step : 0,
-                          .sweep = strads_mf_best_sweep(state),
+                          .step = p->rank && is_sgd(s) ? step_of(s, p) : 0,
+                          .sweep = (uint32_t)(sweeps / s->repeats + .5),
                           .rmse = held,
                           .seconds = wall_clock() - from};
-    strads_result_free(result);
     s->cost += (double)out->ratings * cost_of(p->rank);
     *better =
         out->trials == 0 || held < (1 - gain) * out->trial[out->best].rmse;
@@ -432,6 +455,16 @@ static double lambda_each(const strads_mf_options *o, const strads_data *data)
                           (uint32_t)strads_data_cols(data));
 }
 
+/* A split by time, and one that the user has asked for, is not drawn again. */
+static uint32_t count_repeats(const strads_mf_options *o, uint64_t ratings)
+{
+    const double n = HELD_RATINGS / (HELD * (double)ratings);
+
+    if (o->holdout > 0 || o->holdout_by || n <= 1)
+        return 1;
+    return n < REPEATS_MAX ? (uint32_t)n : REPEATS_MAX;
+}
+
 static void take_best(search *s)
 {
     strads_mf_tuning *out = s->out;
@@ -471,6 +504,7 @@ strads_err strads_mf_tune(const strads_mf_options *given,
         return err;
     out->ratings = strads_data_nnz(s.sample);
     s.ratings = (double)strads_data_nnz(data);
+    s.repeats = count_repeats(given, out->ratings);
     s.sample_each = lambda_each(given, s.sample);
     s.each = lambda_each(given, data);
     s.bounded = given->tune == 0 && s.ratings > SAMPLE_MIN;
