@@ -272,8 +272,8 @@ static double wall_clock(void)
 
 /* Fits at p with the held-out ratings of repeat k; adds their mean squared error
  * and the best sweep. */
-static strads_err fit_once(search *s, const point *p, uint32_t k, double *square,
-                           double *sweeps)
+static strads_err fit_once(search *s, const point *p, uint32_t k,
+                           double *square, double *sweeps)
 {
     strads_engine_options engine = s->engine;
     strads_mf_options o = options_at(s, p, s->sample_each);

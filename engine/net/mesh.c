@@ -530,8 +530,8 @@ static void handle_loss(void *arg, sti_link link, strads_err why,
         sti_mesh_redial(mesh, node);
     else
         mends = sti_reconnect_broke(mesh, node, why, text);
-    const bool waits = node != STI_NODE_NONE && why == STRADS_OK &&
-                       !mends && !redials && sti_reconnect_left(mesh, node);
+    const bool waits = node != STI_NODE_NONE && why == STRADS_OK && !mends &&
+                       !redials && sti_reconnect_left(mesh, node);
     if (node != STI_NODE_NONE && !mends && !redials && !waits)
         sti_mesh_lose(mesh, node, why, text);
     if (!settled)
