@@ -65,8 +65,10 @@ for after in 0.05 0.1 0.2 0.4; do
     [ -z "$(ls -A disk)" ] || fail "killed after $after s: left $(ls disk)"
 done
 
-refuses 2 "scratch is for method sgd" \
-    mf train ratings.txt --method als --scratch disk
+refuses 2 "scratch is for methods sgd, als and cd" \
+    mf train ratings.txt --method ccd++ --scratch disk
+refuses 2 "scratch is for methods sgd, als and cd" \
+    mf train ratings.txt --loss bpr --implicit --scratch disk
 refuses 2 "nowhere: cannot hold the scratch file" \
     mf train ratings.txt --tune 0 --scratch nowhere --quiet
 finish

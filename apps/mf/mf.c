@@ -450,6 +450,18 @@ static uint64_t round_block_bytes(uint64_t bytes)
     return bytes < LEAST ? bytes : (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
+/* The most entries of a batch of users, or `most` if these are more. */
+static uint64_t max_batch(const strads_sparse *x, uint64_t most)
+{
+    for (uint64_t u = 0; x->start && u < x->lines; u += MF_CONJUGATE_ROWS) {
+        const uint64_t end = u + MF_CONJUGATE_ROWS;
+        const uint64_t n =
+            x->start[end < x->lines ? end : x->lines] - x->start[u];
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 /* Estimates the memory of the run: the data as read, and the ratings and
  * factors in the form of the method. */
 static uint64_t mf_estimate_memory(const strads_mf_options *o,
@@ -459,7 +471,7 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
     enum { CELL = 8, SIDES = 16, FIXED = 64 };
     const uint64_t stride = sizeof(float) * mf_stride(mf_rank(o));
     const uint64_t blocks = shape->blocks ? shape->blocks : 1;
-    uint64_t users = 0, ratings = 0, kept = 0;
+    uint64_t users = 0, ratings = 0, kept = 0, batch = 0;
 
     for (uint32_t p = 0; p < shape->partitions; p++) {
         const strads_share *share = strads_data_share(data, p);
@@ -468,12 +480,14 @@ static uint64_t mf_estimate_memory(const strads_mf_options *o,
         kept++;
         users += share->rows.end - share->rows.begin;
         ratings += share->by_row.start ? share->by_row.nnz : share->by_col.nnz;
+        batch = max_batch(&share->by_row, batch);
     }
     const bool sgd = !mf_by_rows(o) && !mf_by_ranks(o);
     const uint64_t copies =
         sgd ? 3 : 2; /* the current factors, the best, the last good ones */
     const uint64_t trained =
-        (o->scratch ? kept * mf_scratch_memory(ratings / (kept + !kept), blocks)
+        (o->scratch ? kept * mf_scratch_memory(o, ratings / (kept + !kept),
+                                               batch, blocks)
                     : ((sgd ? CELL : SIDES) +
                        (mf_by_pairs(o) ? sizeof(uint32_t) : 0)) *
                           ratings) +

@@ -65,7 +65,7 @@ const strads_option mf_option_table[] = {
     STRADS_OPTION(BOOL, strads_mf_options, no_biases, "no-biases", NULL,
                   "leave out means of users and items (default: no)"),
     STRADS_OPTION(STRING, strads_mf_options, scratch, "scratch", "DIR",
-                  "sgd: keep the ratings there, not in memory (none)",
+                  "sgd, als, cd: keep the ratings there (default: in memory)",
                   .rare = true, .of_machine = true),
     STRADS_OPTION(STRING, strads_mf_options, user, "user", "NAME",
                   "column of users (default: by common names)"),
@@ -228,10 +228,11 @@ static strads_err check_method(const strads_mf_options *o)
         return strads_fail(STRADS_EINVAL,
                            "method is \"%s\"; expected sgd, als, cd or ccd++",
                            o->method);
-    if (o->scratch && (!sgd || mf_by_pairs(o)))
+    if (o->scratch && (mf_by_ranks(o) || mf_by_pairs(o)))
         return strads_fail(STRADS_EINVAL,
-                           "scratch is for method sgd with the squared loss, "
-                           "which visits ratings block by block; leave it out");
+                           "scratch is for methods sgd, als and cd with the "
+                           "squared loss, which visit ratings block by block; "
+                           "leave it out");
     if (o->implicit && !mf_by_pairs(o) && strcmp(o->method, "als") != 0)
         return strads_fail(STRADS_EINVAL,
                            "implicit feedback needs method als, because its "

@@ -175,26 +175,37 @@ typedef struct mf_samples {
     mf_sample *sample;
 } mf_samples;
 
+/* One of the two copies of the training ratings, line by line: rating e of line
+ * k is from start[k] to start[k + 1] - 1, and lies at e - first. In memory the
+ * arrays have all ratings; on disk those of the block that was taken last. */
+typedef struct mf_side {
+    uint64_t *start; /* [lines + 1] */
+    uint64_t first;
+    float *value;     /* x; r for implicit feedback; for conjugate gradients
+                       * weights, alpha r */
+    uint32_t *other;  /* the user, or the item, on the other side */
+    uint16_t *narrow; /* the same in 16 bits, if not NULL: items of users, if
+                       * they are few and not for conjugate gradients */
+} mf_side;
+
 /* State for solving whole rows, see mf_rows.c. */
 typedef struct mf_rows {
     mf_row_solver solver;
     mf_conjugate conjugate; /* if mf_conjugates */
-    /* Two copies of the training ratings: x, or r for implicit feedback. One is
-     * by item, with this partition's users. The other is by user and replaces
-     * the share's rows; its items have 16 bits if possible. 14 or 16 bytes for
-     * each rating. For conjugate gradients the values are weights, alpha r, and
-     * items have 32 bits. */
-    uint64_t *item_start; /* [items + 1] */
-    uint32_t *item_user;
-    float *item_value;
-    uint64_t *user_start; /* [users + 1] */
-    uint16_t *user_item;  /* NULL: too many items for 16 bits */
-    uint32_t *user_item_wide;
-    float *user_value;
-    float *q;    /* [items x stride] items' factors while users are solved
+    /* See mf_lines.c. Lines of items are in the order of blocks, and within a
+     * block in that of its items: block b has block_line[b] to
+     * block_line[b + 1] - 1. They have this partition's users. */
+    mf_side by_item, by_user;
+    uint32_t *block_line; /* [blocks + 1] */
+    /* Users in chunks, in order: chunk c has chunk_user[c] to
+     * chunk_user[c + 1] - 1. In memory one chunk has all. */
+    uint64_t *chunk_user; /* [chunks + 1] */
+    uint32_t chunks;
+    bool on_disk; /* the arrays of both sides are in l->scratch */
+    float *q;     /* [items x stride] items' factors while users are solved
                   * for */
-    float *gram; /* [stride x stride] of users; implicit feedback only */
-    bool began;  /* users have been solved for once */
+    float *gram;  /* [stride x stride] of users; implicit feedback only */
+    bool began;   /* users have been solved for once */
     /* Workspace for one row, [most ratings]. */
     uint32_t *index;
     float *target, *weight, *error;
@@ -384,17 +395,27 @@ bool mf_conjugates(const strads_mf_options *o);
 /* Number of factors that are solved for at once. */
 uint32_t mf_slab(const strads_mf_options *o);
 
-/* mf_scratch.c: ratings of SGD on disk. The blocks that keep a block small, and
- * memory of a partition. */
+/* mf_scratch.c: ratings on disk. The blocks that keep a block small, and
+ * memory of a partition; a batch of MF_CONJUGATE_ROWS users has up to `batch`
+ * ratings. */
 uint64_t mf_scratch_blocks(const strads_data *data, uint32_t partitions);
-uint64_t mf_scratch_memory(uint64_t ratings, uint64_t blocks);
-/* For the ratings that l->first counts. Then each rating is added to its block,
- * in order. mf_scratch_free also after an error. */
-strads_err mf_scratch_open(mf_local *l);
+uint64_t mf_scratch_memory(const strads_mf_options *o, uint64_t ratings,
+                           uint64_t batch, uint64_t blocks);
+/* Makes a block of the file for each block of items, for the ratings that
+ * l->first counts, and after these one for each chunk, chunk_bytes[chunks].
+ * Then each rating is added to its block of items, in order; chunks may be
+ * taken and changed meanwhile. mf_scratch_free also after an error. */
+strads_err mf_scratch_open(mf_local *l, uint32_t chunks,
+                           const uint64_t *chunk_bytes);
 strads_err mf_scratch_add(mf_scratch *s, uint32_t b, mf_rating rating);
 strads_err mf_scratch_added(mf_scratch *s, uint32_t blocks);
 void mf_scratch_free(mf_scratch *s);
-/* Sets l->block_rating to the ratings of block b, in memory or from disk. */
+/* Sets *bytes to those of block b of the file, until the next call. */
+strads_err mf_scratch_take(mf_scratch *s, uint32_t b, void **bytes);
+/* The first n bytes of the block that was taken were changed. */
+void mf_scratch_changed(mf_scratch *s, uint64_t n);
+/* For SGD: sets l->block_rating to the ratings of block b, in memory or from
+ * disk. */
 strads_err mf_ratings_take(mf_local *l, uint32_t b);
 /* The ratings of block b, which was taken, were changed. */
 void mf_ratings_changed(mf_local *l, uint32_t b);
@@ -487,7 +508,18 @@ strads_err mf_samples_alloc(mf_samples *samples, uint32_t blocks);
 uint64_t mf_spend(const strads_share *share, uint64_t from, uint64_t to);
 void mf_draw_users(mf_local *l, const strads_task *task);
 
-/* mf_rows.c: ratings by item, and workspace for a row. */
+/* mf_lines.c: the training ratings by item and by user, in memory or on disk.
+ * `count` is before mf_split_counted, `fill` after it. */
+strads_err mf_lines_count(mf_local *l, const strads_task *task,
+                          const mf_split *split);
+strads_err mf_lines_fill(mf_local *l, const strads_task *task, mf_split *split);
+void mf_lines_free(mf_rows *rows);
+/* Have the lines of a block's items, or of a chunk's users, in the arrays of
+ * their side until the next of these calls. */
+strads_err mf_lines_take_block(mf_local *l, uint32_t b);
+strads_err mf_lines_take_chunk(mf_local *l, uint32_t c);
+
+/* mf_rows.c: both copies of the ratings, and workspace for a row. */
 strads_err mf_rows_build(strads_task *task);
 void mf_rows_free(mf_rows *rows);
 

@@ -61,10 +61,11 @@ static bool allocate_factors(mf_local *l)
 static bool allocate_row(mf_local *l, uint64_t most)
 {
     mf_rows *r = &l->rows;
+    const uint64_t *start = r->by_item.start;
 
-    for (uint32_t i = 0; i < l->items; i++)
-        if (r->item_start[i + 1] - r->item_start[i] > most)
-            most = r->item_start[i + 1] - r->item_start[i];
+    for (uint32_t k = 0; k < l->items; k++)
+        if (start[k + 1] - start[k] > most)
+            most = start[k + 1] - start[k];
     r->index = malloc(sizeof(*r->index) * (most + 1));
     r->target = mf_floats(most);
     r->weight = mf_floats(most);
@@ -74,13 +75,7 @@ static bool allocate_row(mf_local *l, uint64_t most)
 
 void mf_rows_free(mf_rows *r)
 {
-    free(r->item_start);
-    free(r->item_user);
-    free(r->item_value);
-    free(r->user_start);
-    free(r->user_item);
-    free(r->user_item_wide);
-    free(r->user_value);
+    mf_lines_free(r);
     free(r->q);
     free(r->gram);
     free(r->index);
@@ -93,108 +88,19 @@ void mf_rows_free(mf_rows *r)
     *r = (mf_rows){0};
 }
 
-/* ---- ratings by item and by user --------------------------------------- */
+/* ---- building ---------------------------------------------------------- */
 
-static void count_by_item(mf_local *l, const strads_task *task,
-                          const mf_split *split)
+static strads_err build_lines(mf_local *l, const strads_task *task,
+                              mf_split *split)
 {
-    mf_rows *r = &l->rows;
+    strads_err err = mf_lines_count(l, task, split);
 
-    for (uint64_t u = 0; u < l->users; u++) {
-        const uint64_t n = mf_split_count(split, l, task, u);
-        r->user_start[u + 1] = r->user_start[u] + n;
-        for (uint64_t k = 0; k < n; k++)
-            r->item_start[split->item[k] + 1]++;
-    }
-    for (uint32_t i = 0; i < l->items; i++)
-        r->item_start[i + 1] += r->item_start[i];
-}
-
-/* Users come in order, so the users of each item do, too. */
-static void fill_rows_user(mf_local *l, const strads_task *task,
-                           mf_split *split, uint64_t u, uint64_t *item_at)
-{
-    mf_rows *r = &l->rows;
-    const uint64_t n = mf_split_take(split, l, task, u);
-    const uint64_t first = r->user_start[u];
-
-    for (uint64_t k = 0; k < n; k++) {
-        const uint32_t i = split->item[k];
-        const uint64_t at = item_at[i]++;
-        r->item_user[at] = (uint32_t)u;
-        r->item_value[at] = split->left[k];
-        if (r->user_item)
-            r->user_item[first + k] = (uint16_t)i;
-        else
-            r->user_item_wide[first + k] = i;
-    }
-    memcpy(r->user_value + first, split->left, sizeof(float) * n);
-}
-
-static strads_err fill_rows(mf_local *l, const strads_task *task,
-                            mf_split *split)
-{
-    const size_t bytes = sizeof(uint64_t) * (l->items + 1);
-    uint64_t *item_at = malloc(bytes), spent = 0;
-
-    if (!item_at)
-        return mf_no_memory("items", bytes);
-    memcpy(item_at, l->rows.item_start, bytes);
-    for (uint64_t u = 0; u < l->users; u++) {
-        fill_rows_user(l, task, split, u, item_at);
-        spent = mf_spend(task->share, spent, u + 1);
-    }
-    free(item_at);
-    return STRADS_OK;
-}
-
-static bool allocate_ratings(mf_local *l)
-{
-    mf_rows *r = &l->rows;
-    const uint64_t n = r->user_start[l->users];
-
-    r->item_user = malloc(sizeof(*r->item_user) * (n + 1));
-    r->item_value = malloc(sizeof(*r->item_value) * (n + 1));
-    r->user_value = malloc(sizeof(*r->user_value) * (n + 1));
-    if (l->items <= UINT16_MAX + 1 && !mf_conjugates(&l->options))
-        r->user_item = malloc(sizeof(*r->user_item) * (n + 1));
-    else
-        r->user_item_wide = malloc(sizeof(*r->user_item_wide) * (n + 1));
-    return r->item_user && r->item_value && r->user_value &&
-           (r->user_item || r->user_item_wide);
-}
-
-static void weigh_all_ratings(mf_local *l)
-{
-    mf_rows *r = &l->rows;
-    const uint64_t n = r->user_start[l->users];
-
-    for (uint64_t e = 0; e < n; e++) {
-        r->item_value[e] *= (float)l->options.alpha;
-        r->user_value[e] *= (float)l->options.alpha;
-    }
-}
-
-static strads_err lay_out(mf_local *l, const strads_task *task, mf_split *split)
-{
-    mf_rows *r = &l->rows;
-
-    r->item_start = calloc((uint64_t)l->items + 1, sizeof(*r->item_start));
-    r->user_start = calloc(l->users + 1, sizeof(*r->user_start));
-    if (!r->item_start || !r->user_start)
-        return mf_no_memory("users and items", 8 * (l->users + l->items));
-    count_by_item(l, task, split);
-    if (!allocate_ratings(l) || !allocate_factors(l) ||
-        !allocate_row(l, split->most))
-        return mf_no_memory("the ratings, twice, and all factors",
-                            16 * r->user_start[l->users] +
-                                4 * (size_t)l->stride * (l->users + l->items));
-    strads_err err = mf_split_counted(split, l);
+    if (!err && (!allocate_factors(l) || !allocate_row(l, split->most)))
+        err = mf_no_memory("all factors",
+                           4 * (size_t)l->stride * (l->users + l->items));
     if (!err)
-        err = fill_rows(l, task, split);
-    if (!err && mf_conjugates(&l->options))
-        weigh_all_ratings(l);
-    return err;
+        err = mf_split_counted(split, l);
+    return err ? err : mf_lines_fill(l, task, split);
 }
 
 strads_err mf_rows_build(strads_task *task)
@@ -204,7 +110,7 @@ strads_err mf_rows_build(strads_task *task)
     strads_err err = mf_split_open(l, task, &split);
 
     if (!err)
-        err = lay_out(l, task, &split);
+        err = build_lines(l, task, &split);
     mf_split_close(&split);
     if (err)
         return err;
@@ -248,33 +154,39 @@ static void weigh_line(mf_local *l, const float *rating, mf_line *line)
 
 /* ---- items ------------------------------------------------------------- */
 
-static mf_line item_line(mf_local *l, uint32_t i)
+/* The k-th item of block b, which was taken. */
+static mf_line item_line(mf_local *l, uint64_t b, uint32_t k)
 {
     const mf_rows *r = &l->rows;
-    const uint64_t first = r->item_start[i];
+    const mf_side *side = &r->by_item;
+    const uint64_t *start = side->start + r->block_line[b] + k;
+    const uint64_t first = start[0] - side->first;
     mf_line line = {.factor = l->p,
                     .stride = l->stride,
-                    .n = (uint32_t)(r->item_start[i + 1] - first),
-                    .index = r->item_user + first,
-                    .target = r->item_value + first};
+                    .n = (uint32_t)(start[1] - start[0]),
+                    .index = side->other + first,
+                    .target = side->value + first};
 
-    if (l->options.implicit)
-        weigh_line(l, r->item_value + first, &line);
+    if (mf_conjugates(&l->options))
+        line.weight = line.target;
+    else if (l->options.implicit)
+        weigh_line(l, side->value + first, &line);
     return line;
 }
 
-/* Adds this partition's users to the equations of item i, the k-th of its
- * block. */
-static void meet_item(mf_local *l, mf_items *items, uint32_t k, uint32_t i,
+/* Adds this partition's users to the equations of the block's k-th item. */
+static void meet_item(mf_local *l, const strads_task *task, uint32_t k,
                       bool last)
 {
+    mf_items *items = task->object;
+    const uint32_t i = strads_block_param(&task->block, k);
     mf_rows *r = &l->rows;
     const size_t square = (size_t)r->solver.slab * r->solver.slab;
     const uint32_t from = items->slab * r->solver.slab;
     const mf_ridge ridge = ridge_of(l, r->gram, l->item_n[i]);
     float *q = items->q + (size_t)k * l->stride;
     float *matrix = r->solver.matrix, *side = r->solver.side;
-    mf_line line = item_line(l, i);
+    mf_line line = item_line(l, task->block.id, k);
 
     if (items->system) {
         matrix = items->system + k * (square + r->solver.slab);
@@ -298,18 +210,6 @@ static uint32_t rows_batch(uint64_t left)
     return left < MF_CONJUGATE_ROWS ? (uint32_t)left : MF_CONJUGATE_ROWS;
 }
 
-static mf_line weighed_item(const mf_local *l, uint32_t i)
-{
-    const mf_rows *r = &l->rows;
-    const uint64_t first = r->item_start[i];
-
-    return (mf_line){.factor = l->p,
-                     .stride = l->stride,
-                     .n = (uint32_t)(r->item_start[i + 1] - first),
-                     .index = r->item_user + first,
-                     .weight = r->item_value + first};
-}
-
 /* All steps for a block's items, if one partition has all ratings. */
 static void conjugate_items(mf_local *l, const strads_task *task,
                             mf_items *items)
@@ -320,8 +220,7 @@ static void conjugate_items(mf_local *l, const strads_task *task,
     for (uint32_t from = 0; from < task->block.n; from += MF_CONJUGATE_ROWS) {
         const uint32_t n = rows_batch(task->block.n - from);
         for (uint32_t k = 0; k < n; k++)
-            line[k] =
-                weighed_item(l, strads_block_param(&task->block, from + k));
+            line[k] = item_line(l, task->block.id, from + k);
         mf_conjugate_solve(&l->rows.conjugate, n, line, l->options.cg_steps,
                            items->q + (size_t)from * l->stride, objective);
     }
@@ -343,8 +242,7 @@ static strads_err meet_conjugate(mf_local *l, const strads_task *task,
     float *left = items->system, *way = left + each, *change = way + each;
     for (uint32_t k = 0; k < task->block.n; k++) {
         const size_t at = (size_t)k * l->stride;
-        const mf_line line =
-            weighed_item(l, strads_block_param(&task->block, k));
+        const mf_line line = item_line(l, task->block.id, k);
         (void)c->equations->pull(&line, first, (first ? items->q : way) + at,
                                  (first ? left : change) + at);
     }
@@ -389,20 +287,21 @@ strads_err mf_update_equations(strads_task *task)
 {
     mf_local *l = task->local;
     mf_items *items = task->object;
+    strads_err err = mf_lines_take_block(l, (uint32_t)task->block.id);
 
-    if (mf_conjugates(&l->options))
-        return update_conjugate(l, task, items);
+    if (err || mf_conjugates(&l->options))
+        return err ? err : update_conjugate(l, task, items);
     const uint64_t each =
         (uint64_t)l->rows.solver.slab * (l->rows.solver.slab + 1);
     const bool last = task->step + 1 == task->share->partitions;
 
     if (task->step == 0 && !last) {
-        strads_err err = mf_items_equations(items, task->block.n * each);
+        err = mf_items_equations(items, task->block.n * each);
         if (err)
             return err;
     }
     for (uint32_t k = 0; k < task->block.n; k++)
-        meet_item(l, items, k, strads_block_param(&task->block, k), last);
+        meet_item(l, task, k, last);
     if (last) {
         free(items->system);
         items->system = NULL;
@@ -427,23 +326,24 @@ strads_err mf_update_spread(strads_task *task)
 
 /* ---- users ------------------------------------------------------------- */
 
+/* User u of the chunk that was taken. */
 static mf_line user_line(mf_local *l, uint64_t u)
 {
     const mf_rows *r = &l->rows;
-    const uint64_t first = r->user_start[u];
+    const mf_side *side = &r->by_user;
+    const uint64_t first = side->start[u] - side->first;
     mf_line line = {.factor = r->q,
                     .stride = l->stride,
-                    .n = (uint32_t)(r->user_start[u + 1] - first),
-                    .index = r->index,
-                    .target = r->user_value + first};
+                    .n = (uint32_t)(side->start[u + 1] - side->start[u]),
+                    .index = side->narrow ? r->index : side->other + first,
+                    .target = side->value + first};
 
-    if (r->user_item)
-        for (uint32_t k = 0; k < line.n; k++)
-            r->index[k] = r->user_item[first + k];
-    else
-        line.index = r->user_item_wide + first;
-    if (l->options.implicit)
-        weigh_line(l, r->user_value + first, &line);
+    for (uint32_t k = 0; side->narrow && k < line.n; k++)
+        r->index[k] = side->narrow[first + k];
+    if (mf_conjugates(&l->options))
+        line.weight = line.target;
+    else if (l->options.implicit)
+        weigh_line(l, side->value + first, &line);
     return line;
 }
 
@@ -505,15 +405,8 @@ static double conjugate_users(mf_local *l, uint64_t from, uint32_t n)
     double objective[MF_CONJUGATE_ROWS], loss = 0;
     float *p = l->p + from * l->stride;
 
-    for (uint32_t k = 0; k < n; k++) {
-        const uint64_t first = r->user_start[from + k];
-        line[k] =
-            (mf_line){.factor = r->q,
-                      .stride = l->stride,
-                      .n = (uint32_t)(r->user_start[from + k + 1] - first),
-                      .index = r->user_item_wide + first,
-                      .weight = r->user_value + first};
-    }
+    for (uint32_t k = 0; k < n; k++)
+        line[k] = user_line(l, from + k);
     mf_conjugate_solve(&r->conjugate, n, line, l->options.cg_steps, p,
                        objective);
     for (uint32_t k = 0; k < n; k++) {
@@ -564,33 +457,56 @@ size_t mf_partial_solve(const strads_task *task)
     return MF_SOLVED + (o->implicit ? stride * stride : 0);
 }
 
+/* Solves for users [from, to) of the chunk that was taken; adds to MF_LOSS,
+ * MF_LEFT and MF_PENALTY. */
+static void solve_users(mf_local *l, uint64_t from, uint64_t to, double *sum)
+{
+    for (uint64_t u = from; u < to; u++) {
+        float *p = l->p + u * l->stride;
+        mf_line line = user_line(l, u);
+        sum[MF_LOSS] += solve_user(l, &line, p, &sum[MF_LEFT]);
+        sum[MF_PENALTY] +=
+            ridge_of(l, NULL, line.n).penalty * square_of(p, l->stride);
+    }
+}
+
+static strads_err solve_chunks(mf_local *l, double *sum)
+{
+    const mf_rows *r = &l->rows;
+
+    for (uint32_t c = 0; c < r->chunks; c++) {
+        const uint64_t from = r->chunk_user[c], to = r->chunk_user[c + 1];
+        const strads_err err = mf_lines_take_chunk(l, c);
+        if (err)
+            return err;
+        if (!mf_conjugates(&l->options))
+            solve_users(l, from, to, sum);
+        else
+            for (uint64_t u = from; u < to; u += MF_CONJUGATE_ROWS)
+                sum[MF_LOSS] += conjugate_users(l, u, rows_batch(to - u));
+    }
+    return STRADS_OK;
+}
+
 strads_err mf_update_solve(strads_task *task)
 {
     mf_local *l = task->local;
     mf_rows *r = &l->rows;
     double *gram = task->partial + MF_SOLVED;
     const size_t square = (size_t)l->stride * l->stride;
+    const double penalty = ridge_of(l, NULL, 1).penalty;
 
     mf_lift_update(&l->steps);
     if (l->options.implicit)
         mf_gram(&r->solver, r->q, l->items, l->stride, r->items_gram);
-    if (mf_conjugates(&l->options)) {
-        const double penalty = ridge_of(l, NULL, 1).penalty;
+    if (mf_conjugates(&l->options))
         mf_conjugate_set(&r->conjugate, r->items_gram, penalty);
-        for (uint64_t u = 0; u < l->users; u += MF_CONJUGATE_ROWS)
-            task->partial[MF_LOSS] +=
-                conjugate_users(l, u, rows_batch(l->users - u));
+    const strads_err err = solve_chunks(l, task->partial);
+    if (err)
+        return err;
+    if (mf_conjugates(&l->options))
         task->partial[MF_PENALTY] +=
             penalty * square_of(l->p, l->users * l->stride);
-    }
-    for (uint64_t u = 0; u < l->users && !mf_conjugates(&l->options); u++) {
-        float *p = l->p + u * l->stride;
-        mf_line line = user_line(l, u);
-        task->partial[MF_LOSS] +=
-            solve_user(l, &line, p, &task->partial[MF_LEFT]);
-        task->partial[MF_PENALTY] +=
-            ridge_of(l, NULL, line.n).penalty * square_of(p, l->stride);
-    }
     if (task->share->partition == 0)
         task->partial[MF_PENALTY] += items_penalty(l);
     task->partial[MF_HELD_LOSS] = held_loss(l);

@@ -1,4 +1,5 @@
-/* Ratings of SGD on disk, by block of items. A sweep reads each block once
+/* Ratings on disk, by block of items, and for methods by rows also by chunk of
+ * users. A sweep reads each block once, or once for each pass over the items
  * (strads/scratch.h), and changes none. */
 #include "mf_parts.h"
 
@@ -25,10 +26,17 @@ uint64_t mf_scratch_blocks(const strads_data *data, uint32_t partitions)
     return (uint64_t)ceil(bytes / partitions / BLOCK_BYTES);
 }
 
-uint64_t mf_scratch_memory(uint64_t ratings, uint64_t blocks)
+uint64_t mf_scratch_memory(const strads_mf_options *o, uint64_t ratings,
+                           uint64_t batch, uint64_t blocks)
 {
     /* Blocks have about equal numbers of ratings. */
-    return strads_scratch_memory(2 * sizeof(mf_rating) * ratings / blocks) +
+    const uint64_t block = 2 * sizeof(mf_rating) * ratings / blocks;
+    const uint64_t chunk = sizeof(mf_rating) * batch;
+
+    if (!mf_by_rows(o))
+        return strads_scratch_memory(block) + BUFFER * blocks;
+    /* A chunk has a batch of users at least. A copy of a block is sorted. */
+    return strads_scratch_memory(block > chunk ? block : chunk) + block +
            BUFFER * blocks;
 }
 
@@ -42,10 +50,12 @@ void mf_scratch_free(mf_scratch *s)
     free(s);
 }
 
-strads_err mf_scratch_open(mf_local *l)
+strads_err mf_scratch_open(mf_local *l, uint32_t chunks,
+                           const uint64_t *chunk_bytes)
 {
+    const uint32_t n = l->blocks + chunks;
     mf_scratch *s = calloc(1, sizeof(*s));
-    uint64_t *bytes = malloc(sizeof(*bytes) * (l->blocks + 1));
+    uint64_t *bytes = malloc(sizeof(*bytes) * ((size_t)n + 1));
     strads_err err = STRADS_ENOMEM;
 
     l->scratch = s;
@@ -55,9 +65,11 @@ strads_err mf_scratch_open(mf_local *l)
                                   (size_t)BUFFER * (l->blocks + 1));
         for (uint32_t b = 0; b < l->blocks; b++)
             bytes[b] = sizeof(mf_rating) * (l->first[b + 1] - l->first[b]);
+        for (uint32_t c = 0; c < chunks; c++)
+            bytes[l->blocks + c] = chunk_bytes[c];
         if (s->added && s->buffer)
-            err = strads_scratch_open(l->options.scratch, "the ratings",
-                                      l->blocks, bytes, &s->file);
+            err = strads_scratch_open(l->options.scratch, "the ratings", n,
+                                      bytes, &s->file);
     }
     free(bytes);
     return err == STRADS_ENOMEM
@@ -94,6 +106,16 @@ strads_err mf_scratch_added(mf_scratch *s, uint32_t blocks)
     return err;
 }
 
+strads_err mf_scratch_take(mf_scratch *s, uint32_t b, void **bytes)
+{
+    return strads_scratch_take(s->file, b, bytes);
+}
+
+void mf_scratch_changed(mf_scratch *s, uint64_t n)
+{
+    strads_scratch_changed(s->file, 0, n);
+}
+
 strads_err mf_ratings_take(mf_local *l, uint32_t b)
 {
     void *bytes = NULL;
@@ -102,7 +124,7 @@ strads_err mf_ratings_take(mf_local *l, uint32_t b)
         l->block_rating = l->rating + l->first[b];
         return STRADS_OK;
     }
-    const strads_err err = strads_scratch_take(l->scratch->file, b, &bytes);
+    const strads_err err = mf_scratch_take(l->scratch, b, &bytes);
     l->block_rating = bytes;
     return err;
 }
@@ -110,9 +132,8 @@ strads_err mf_ratings_take(mf_local *l, uint32_t b)
 void mf_ratings_changed(mf_local *l, uint32_t b)
 {
     if (l->scratch)
-        strads_scratch_changed(l->scratch->file, 0,
-                               sizeof(mf_rating) *
-                                   (l->first[b + 1] - l->first[b]));
+        mf_scratch_changed(l->scratch,
+                           sizeof(mf_rating) * (l->first[b + 1] - l->first[b]));
 }
 
 void mf_evict(const strads_share *share, uint64_t *from, uint64_t u)

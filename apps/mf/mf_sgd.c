@@ -141,7 +141,8 @@ static strads_err fill_cells(mf_local *l, const strads_task *task,
     if (!at)
         return mf_no_memory("blocks", bytes);
     memcpy(at, l->first, bytes);
-    strads_err err = l->options.scratch ? mf_scratch_open(l) : STRADS_OK;
+    strads_err err =
+        l->options.scratch ? mf_scratch_open(l, 0, NULL) : STRADS_OK;
     for (uint64_t u = 0; u < l->users && !err; u++) {
         err = fill_cells_user(l, task, split, u, at);
         spent = mf_spend(task->share, spent, u + 1);

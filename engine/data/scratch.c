@@ -244,8 +244,10 @@ strads_err strads_scratch_fill(strads_scratch *s, uint32_t b, uint64_t offset,
                            "%llu bytes at %llu are not within block %u",
                            (unsigned long long)n, (unsigned long long)offset,
                            b);
+    (void)pthread_mutex_lock(&s->lock);
     s->kept[b] = true;
     s->figures.written += n;
+    (void)pthread_mutex_unlock(&s->lock);
     return sti_scratch_file_write(s->fd, s->offset[b] + offset, bytes, n);
 }
 

@@ -54,8 +54,8 @@ STRADS_API void strads_scratch_changed(strads_scratch *s, uint64_t begin,
 
 /* Writes n bytes to block b from `offset` on, which is a whole number of pages,
  * as the address of `bytes` is; whole pages are read from there. For filling
- * blocks before the first is taken. Blocks until they are written. One thread
- * at a time. STRADS_EIO. */
+ * a block before it is taken; others may be taken and changed meanwhile. Blocks
+ * until the bytes are written. One thread at a time. STRADS_EIO. */
 STRADS_API strads_err strads_scratch_fill(strads_scratch *s, uint32_t b,
                                           uint64_t offset, const void *bytes,
                                           uint64_t n);

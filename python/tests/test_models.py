@@ -162,8 +162,18 @@ def test_tokens_and_ratings_on_disk_give_the_model_in_memory(tmp_path):
         for wrong in (str(tmp_path / "missing"), 3):
             with pytest.raises(ValueError, match="scratch is .* a folder"):
                 kind(**options, scratch=wrong).fit(X)
-    with pytest.raises(ValueError, match="method sgd"):
-        strads.MatrixFactorization(3, method="als", penalty=0.1,
+    for options in ({"method": "als"}, {"method": "cd"},
+                    {"method": "als", "nonnegative": True},
+                    {"implicit": True, "cg_steps": 0},
+                    {"implicit": True, "cg_steps": 3}):
+        fits = [strads.MatrixFactorization(
+            3, penalty=0.1, random_state=0, scratch=folder, **options).fit(X)
+            for folder in (None, str(tmp_path))]
+        for found in "user_factors_", "item_factors_":
+            np.testing.assert_array_equal(*[getattr(fit, found)
+                                            for fit in fits])
+    with pytest.raises(ValueError, match="methods sgd, als and cd"):
+        strads.MatrixFactorization(3, method="ccd++", penalty=0.1,
                                    scratch=str(tmp_path)).fit(X)
     assert not list(tmp_path.iterdir())
 
