@@ -104,6 +104,41 @@ static size_t count_files(const char *folder)
     return n;
 }
 
+/* One block is filled page by page while the thread writes others behind. */
+Test(data_scratch, fills_a_block_while_others_are_written)
+{
+    enum { PAGES = 64, OTHERS = 5 };
+    const uint64_t page = STRADS_SCRATCH_ALIGN;
+    uint64_t bytes[1 + OTHERS] = {PAGES * page - 100};
+    uint8_t *from = aligned_alloc(page, page);
+    strads_scratch *s = NULL;
+    void *at;
+
+    cr_assert(from);
+    for (uint32_t b = 1; b <= OTHERS; b++)
+        bytes[b] = page * b;
+    expect_ok(strads_scratch_open(".", "the bytes", 1 + OTHERS, bytes, &s));
+    for (uint32_t k = 0; k < PAGES; k++) {
+        const uint32_t b = 1 + k % OTHERS;
+        expect_ok(strads_scratch_take(s, b, &at));
+        memset(at, (int)k, bytes[b]);
+        strads_scratch_changed(s, 0, bytes[b]);
+        memset(from, (int)(k + 100), page);
+        expect_ok(strads_scratch_fill(s, 0, k * page, from, page));
+    }
+    expect_ok(strads_scratch_take(s, 0, &at));
+    for (uint64_t i = 0; i < bytes[0]; i++)
+        cr_assert_eq(((uint8_t *)at)[i], i / page + 100);
+    for (uint32_t b = 1; b <= OTHERS; b++) {
+        const uint32_t last = (PAGES - b) / OTHERS * OTHERS + b - 1;
+        expect_ok(strads_scratch_take(s, b, &at));
+        for (uint64_t i = 0; i < bytes[b]; i++)
+            cr_assert_eq(((uint8_t *)at)[i], last);
+    }
+    strads_scratch_free(s);
+    free(from);
+}
+
 Test(data_scratch, has_no_name)
 {
     const uint64_t bytes[] = {100000, 100000};

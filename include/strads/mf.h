@@ -89,10 +89,11 @@ typedef struct strads_mf_options {
                           ln(1 + e^-x) (Rendle et al. 2009), or "warp", 1 - x
                           weighted by the rank (Weston et al. 2011). lambda is
                           then per pair, 0: 0.01, and step 0: 0.1 */
-    /* sgd: a folder for the ratings, of which a few blocks are in memory then
-     * (strads/scratch.h); the factors are those of a run in memory with
-     * as many blocks. Each process uses its own folder of this name.
-     * STRADS_EIO: too little room. NULL: in memory */
+    /* sgd, als and cd with the squared loss, also implicit: a folder for the
+     * ratings, of which a few blocks are in memory then (strads/scratch.h); the
+     * factors are those of a run in memory with as many blocks. Each process
+     * uses its own folder of this name. STRADS_EIO: too little room.
+     * NULL: in memory */
     const char *scratch;
     /* The column of times of `test`, as strads_data_options: the data has times
      * (strads_share), and the model a bias of each period. NULL: no times.

@@ -59,7 +59,8 @@ class MatrixFactorization(states.Checked, plots.Shown, TransformerMixin,
         exact; None: 3 above rank 32, exact up to there
     penalty : float or None, penalty per rating; None: chosen
     scratch : str or None, a folder for the ratings during `fit`, of which a few
-        blocks are in memory then; method "sgd" with the squared loss
+        blocks are in memory then; methods "sgd", "als" and "cd" with the
+        squared loss, also implicit
     holdout : float or None, share of held-out ratings; None: 0.1 to choose, then
         0
     holdout_by : "random", or "time": the last ratings of each user
