@@ -83,8 +83,8 @@ done
 
 # Nothing is left by a process that is killed at any moment.
 for after in 0.05 0.1 0.2 0.4; do
-    start killed mf train ratings.txt --method als --rank 8 --tune 0 \
-        --sweeps 100000 --holdout 0 --scratch disk --quiet
+    start killed mf train large.txt --method als --rank 8 --tune 0 \
+        --sweeps 100000 --patience 100000 --scratch disk --quiet
     sleep "$after"
     kill -9 "$child"
     wait "$child" 2>/dev/null || :
