@@ -1,6 +1,6 @@
 #!/bin/sh
-# The policy's share of a Lasso's updates, and the data that each of four processes
-# holds. linear.sh compares its speed with peers.
+# The updates and rounds of a Lasso, and the data that each of four processes holds.
+# linear.sh compares its speed with peers.
 set -eu
 . "$(dirname "$0")/with_data.sh"
 
@@ -19,24 +19,17 @@ strads()
     [ $code -eq 0 ] || [ $code -eq 3 ]
 }
 
-# see NAME RATIO: the share of updates in the policy's blocks up to a gap of 1e-3,
-# and whether another policy takes another course.
-see_policies()
+# see_updates NAME RATIO: updates and rounds up to a gap of 1e-3
+see_updates()
 {
-    for policy in priority uniform cyclic; do
-        strads 1 --tolerance 1e-3 --policy $policy --time-limit $CAP
-        chosen=$(last_of updates_policy "$scratch/log")
-        other=$(last_of updates_other "$scratch/log")
-        share=$(awk -v a="$chosen" -v b="$other" \
-            'BEGIN { printf "%.1f", 100 * a / (a + b + !(a + b)) }')
-        blocks=$(last_of blocks "$scratch/log")
-        seconds=$(last_of seconds "$scratch/log")
-        printf '%-20s %-5s %-9s %6s %% of %9s updates, %6s blocks, %8.4f s\n' \
-            "$1" "$2" $policy "$share" "$chosen" "$blocks" "$seconds"
-        record lasso_policy data "$1" ratio "$2" policy $policy \
-            share "$share" updates_policy "$chosen" updates_other "$other" \
-            blocks "$blocks" seconds "$seconds"
-    done
+    strads 1 --tolerance 1e-3 --time-limit $CAP
+    updates=$(last_of updates_other "$scratch/log")
+    rounds=$(last_of round "$scratch/log")
+    seconds=$(last_of seconds "$scratch/log")
+    printf '%-20s %-5s %9s updates, %6s rounds, %8.4f s\n' \
+        "$1" "$2" "$updates" "$rounds" "$seconds"
+    record lasso_updates data "$1" ratio "$2" updates "$updates" \
+        rounds "$rounds" seconds "$seconds"
 }
 
 # held LOG: the size of the data that a process reports to keep.
@@ -72,11 +65,11 @@ for name in sotu-year.train msdocs-driver.train micro-singh; do
     fi
 done
 echo "Load $(load) on $(nproc) cores."
-echo "Updates by blocks that a policy chose, to a gap of 1e-3, one worker:"
+echo "Updates to a gap of 1e-3, one worker:"
 for name in ${names:-sotu-tiny-year.train}; do
     file=$(unpack "$name")
     for ratio in 0.1 0.01; do
-        see_policies "$name" $ratio
+        see_updates "$name" $ratio
     done
 done
 echo

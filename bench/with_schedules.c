@@ -50,7 +50,7 @@ static bool choose_rounds(const char *name, schedules_setup *how)
 static void tell_progress(void *begun, const strads_progress *p)
 {
     schedules_tell(bench_cpu() - *(const double *)begun,
-                   (double)p->updates_policy, p->objective);
+                   (double)p->updates_other, p->objective);
 }
 
 static strads_err run_lasso(const schedules_setup *how, const strads_data *data,

@@ -1,5 +1,5 @@
-/* The quadratic model of a working set: the policy's blocks are solved
- * within it by coordinate descent.
+/* The quadratic model of a working set: blocks of members are
+ * solved within it by coordinate descent.
  *
  * With v_j = x_j root, the slope of a coordinate is q_j = v_j' rest and its
  * curvature |v_j|^2. The intercept always has its optimal value: a step d of
@@ -455,13 +455,11 @@ strads_err linear_set_solve(linear_set *set, const linear_block *block,
     err = work_off(set, n, place);
     for (uint32_t k = 0; k < block->columns.n; k++) {
         const uint32_t at = set->place[column_list_at(&block->columns, k)];
-        block->priority[k] = 0;
         if (!at)
             continue;
         linear_member *m = &set->member[at - 1];
         const double change = can_take_back(m) ? m->w - m->told : 0;
         block->change[(size_t)k * block->stride] = change;
-        block->priority[k] = m->urgency;
         m->told += change; /* the sum that the store has */
     }
     return err;

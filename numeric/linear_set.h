@@ -232,12 +232,10 @@ typedef struct linear_block {
     column_list columns;
     double *change; /* of column k at k x stride */
     uint32_t stride;
-    double *priority; /* [columns.n] the gain of a column's own step */
 } linear_block;
 
-/* Descends on the block's members, and tells their changes and priorities;
- * columns that are no members get priority 0. `place` has space for all
- * columns of the data. STRADS_ENOMEM. */
+/* Descends on the block's members, and writes their changes. `place` has
+ * space for all columns of the data. STRADS_ENOMEM. */
 strads_err linear_set_solve(linear_set *set, const linear_block *block,
                             uint32_t *place);
 /* The members' penalties in the model, at base + step (w - base). */

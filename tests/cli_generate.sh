@@ -41,7 +41,7 @@ while read -r command; do
 done <commands
 # Options of one kind of SVM only, and the choices of an option
 says man/strads-svm-train.1 'l1\-ratio'
-says man/strads-lasso-train.1 '.SH EXIT STATUS' '.B 130' 'priority|uniform'
+says man/strads-svm-train.1 '.SH EXIT STATUS' '.B 130' 'priority|uniform'
 says man/strads-run.1 'max\-rounds' 'check'
 
 # Completions of a word and their descriptions; none if it is a file
@@ -56,11 +56,11 @@ completes 'simulate lasso' 'lasso lasso-path '
 completes 'simulate lasso-path --rati' '--ratio '
 completes 'svm train --l1-r' '--l1-ratio '
 completes 'lasso train --lambda-' '--lambda-ratio '
-completes 'lasso train --policy = cy' 'cyclic '
-completes 'lasso train --policy=cy' '--policy=cyclic '
+completes 'svm train --policy = cy' 'cyclic '
+completes 'svm train --policy=cy' '--policy=cyclic '
 completes 'lasso predict m --format n' 'npy '
 completes 'lasso train fi' ''
-gives 0 --complete lasso train --policy ''
+gives 0 --complete svm train --policy ''
 same "$(wc -l <out)" 3 "policies"
 gives 0 --complete lasso train --lambda-
 says out 'lambda_max'
@@ -75,11 +75,11 @@ if command -v bash >/dev/null; then
             "$completion/strads.bash" "$@"
     }
     same "$(complete_line strads lasso tr)" "train" "bash: lasso tr<TAB>"
-    same "$(complete_line strads lasso train --policy = cy)" "cyclic" \
+    same "$(complete_line strads svm train --policy = cy)" "cyclic" \
         "bash: --policy=cy<TAB>"
 fi
 if command -v fish >/dev/null; then
-    for line in "lasso tr:train" "lasso train --polic:--policy" \
+    for line in "lasso tr:train" "svm train --polic:--policy" \
         "simulate lasso-path --rati:--ratio"; do
         found=$(fish -c "source $completion/strads.fish
             complete -C 'strads ${line%:*}'" | cut -f1 | head -n 1)

@@ -55,8 +55,22 @@ grep -oh -e '`--[a-z0-9][a-z0-9-]*' "$STRADS_SOURCE"/docs/*.md |
     tr -d '`' | grep -vx -e --name -e --json -e --csv \
     -e --intercept -e --no-quiet | sort -u | comm -23 - told >gone
 [ ! -s gone ] || fail "pages tell of what no command has: $(cat gone)"
-gives 0 lasso train --help
-says out "--depth=D (0)" "--blocks=N (1)"
+gives 0 svm train --help
+says out "--depth=D (0)" "--blocks=N (1)" "--policy=NAME"
+# .. and lasso, glm and logistic by rows choose their blocks themselves.
+for program in lasso glm; do
+    gives 0 $program train --help
+    ! grep -qE -e '--(policy|depth|blocks|schedulers|threshold)' out ||
+        fail "$program train has no policy: $(cat out)"
+    for option in "policy cyclic" "depth 2" "blocks 4" "schedulers 2" \
+        "threshold 0.5"; do
+        refuses 2 "--${option% *}: program $program has no use for it" \
+            $program train x --$option
+    done
+done
+echo '{"blocks": 4}' >blocks.json
+refuses 2 "--blocks: program lasso has no use for it" \
+    lasso train x --config blocks.json
 # Options that a command refuses are not in its help.
 gives 0 lasso cv --help
 ! grep -q -e --listen -e --nodes -e --reconnect out ||
@@ -73,7 +87,7 @@ refuses 2 '--hold-below -1: expected' sgd-logistic train x --hold-below -1
 refuses 2 '--push-bytes 0: expected' sgd-logistic train x --push-bytes 0
 gives 0 lasso train --help
 for option in lambda lambda-ratio l1-ratio no-intercept standardize positive \
-    weights workers partitions policy depth blocks tolerance \
+    weights workers partitions tolerance \
     max-rounds time-limit seed deterministic config print-config model log \
     start listen nodes trace labels f32 quiet; do
     says out "--$option"
@@ -116,9 +130,9 @@ refuses 2 '--lambda nan: expected' lasso train x --lambda nan
 refuses 2 '--lambda inf: expected' lasso train x --lambda inf
 refuses 2 '--lambda 1e400: expected' lasso train x --lambda 1e400
 refuses 2 '--tolerance 0: expected' lasso train x --tolerance 0
-refuses 2 '--depth 17: expected 0 to 16' lasso train x --depth 17
+refuses 2 '--depth 17: expected 0 to 16' svm train x --depth 17
 refuses 2 '--policy best: expected priority, uniform or cyclic' \
-    lasso train x --policy best
+    svm train x --policy best
 refuses 2 '--seed -1: expected' lasso train x --seed -1
 refuses 2 '--seed 9007199254740992: expected' \
     lasso train x --seed 9007199254740992
@@ -131,17 +145,17 @@ refuses 2 '--listen needs --nodes' lasso train x --listen ipc:///tmp/x
 # Configuration files: read, overridden by the command line, written in the
 # same form
 cat >c.json <<'END'
-{"lambda-ratio": 0.25, "workers": 3, "intercept": true, "policy": "cyclic",
+{"c": 0.25, "workers": 3, "intercept": true, "policy": "cyclic",
  "seed": 11, "model": "m.json", "max-rounds": null, "time-limit": 2.5}
 END
-gives 0 lasso train --config c.json --print-config --seed 12 --depth 2
-says out '"lambda-ratio": 0.25' '"workers": 3' '"intercept": true' \
+gives 0 svm train --config c.json --print-config --seed 12 --depth 2
+says out '"c": 0.25' '"workers": 3' '"intercept": true' \
     '"policy": "cyclic"' '"seed": 12' '"model": "m.json"' '"depth": 2' \
     '"max-rounds": null' '"time-limit": 2.5'
 cp out all.json
-gives 0 lasso train --config all.json --print-config
+gives 0 svm train --config all.json --print-config
 cmp -s out all.json || fail "a printed configuration reads back changed"
-gives 0 lasso train --config c.json --intercept=false --print-config
+gives 0 svm train --config c.json --intercept=false --print-config
 says out '"intercept": false'
 
 # An intercept is fitted unless disabled. A line reports this new default if no
@@ -171,12 +185,12 @@ echo '{"intercept": true}' >with.json
 gives 0 lasso train "$party" --tolerance 0.1 --config with.json
 ! grep -q "$notice" err || fail "a file that asks for an intercept: $(cat err)"
 echo '{"intercept": null}' >null.json
-gives 0 lasso train --config null.json --print-config
+gives 0 svm train --config null.json --print-config
 says out '"intercept": true'
 echo '{"intercept": false}' >without.json
-gives 0 lasso train --config without.json --print-config
+gives 0 svm train --config without.json --print-config
 says out '"intercept": false'
-gives 0 lasso train --config without.json --intercept --print-config
+gives 0 svm train --config without.json --intercept --print-config
 says out '"intercept": true'
 gives 0 lasso train --intercept --no-intercept --print-config
 says out '"intercept": false'

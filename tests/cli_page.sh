@@ -45,8 +45,11 @@ asks() {
     done
 }
 
-start stop lasso train --no-intercept "$year_train" --partitions 2 $endless \
-    --depth 3 --http 127.0.0.1:0
+# A program of rounds that a policy chooses
+"$STRADS_CC" -std=c17 -O2 -shared -fPIC -I"$STRADS_SOURCE/include" \
+    "$STRADS_SOURCE/examples/lasso_paper/lasso_paper.c" -o lasso_paper.so -lm
+start stop run ./lasso_paper.so "$year_train" --lambda 1e-9 --tolerance 1e-15 \
+    --partitions 2 --depth 3 --http 127.0.0.1:0
 run_of_stop=$child
 browse "$(page_of stop)" stop objective gap workers priorities updates nodes
 kill -TERM "$run_of_stop" 2>/dev/null || : # where the browser could not
@@ -81,8 +84,9 @@ ends leads "$run_of_lost" 130
 wait "$joined" || :
 
 mkdir logs
-for depth in 0 2; do
-    gives 0 lasso train --no-intercept "$year_train" --depth $depth --log logs/$depth.jsonl
+for parts in 1 2; do
+    gives 0 lasso train --no-intercept "$year_train" --partitions $parts \
+        --log logs/$parts.jsonl
 done
 start folder watch logs
 until_there "http://" folder.err

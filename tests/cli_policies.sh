@@ -4,11 +4,11 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-common="--lambda-ratio 0.05 --tolerance 1e-8 --intercept"
-gives 0 lasso train --no-intercept "$year_train" $common --workers 1 --model one.json
+common="--l1-ratio 0 --c 0.1 --tolerance 1e-8 --classes -1,1"
+gives 0 logistic train "$party" $common --workers 1 --model one.json
 for policy in priority uniform cyclic; do
     for depth in 0 1 2 3 4; do
-        on_two 0 lasso train --no-intercept "$year_train" $common --policy $policy \
+        on_two 0 logistic train "$party" $common --policy $policy \
             --depth $depth --model two.json
         near "$(member two.json objective)" "$(member one.json objective)" \
             2e-8 "$policy at depth $depth"

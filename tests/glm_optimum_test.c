@@ -184,37 +184,24 @@ static void expect_same_objective(const lasso_design *design,
     linear_fit fit = fit_or_fail(design, o, engine);
 
     cr_expect_lt(fabs(fit.objective - objective), 1e-8 * objective,
-                 "%s, %s, depth %u, %u workers: %.12g, not %.12g", o->loss,
-                 engine->policy, engine->depth, engine->workers, fit.objective,
-                 objective);
-    cr_expect_gt(fit.updates_policy, 10 * fit.updates_other,
-                 "%s, %s: %llu updates by the policy, %llu others", o->loss,
-                 engine->policy, (unsigned long long)fit.updates_policy,
-                 (unsigned long long)fit.updates_other);
+                 "%s, %u workers: %.12g, not %.12g", o->loss, engine->workers,
+                 fit.objective, objective);
     linear_fit_free(&fit);
 }
 
-Test(glm_optimum, workers_partitions_depth_and_policies_reach_the_same)
+Test(glm_optimum, workers_and_partitions_reach_the_same)
 {
-    static const char *const policies[] = {"priority", "uniform", "cyclic"};
-
     for (const loss_case *l = losses; l < losses + LOSSES; l++) {
         const strads_glm_options o = usual(l);
         lasso_design design = design_of(l, &sizes[2], 1);
         linear_fit first = fit_or_fail(&design, &o, NULL);
-        for (size_t k = 0; k < 3; k++)
-            for (uint32_t depth = 0; depth <= 4; depth += 2)
-                for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-                    const strads_engine_options engine = {.workers = workers,
-                                                          .partitions = 4,
-                                                          .policy = policies[k],
-                                                          .depth = depth,
-                                                          .blocks =
-                                                              1 + depth / 2,
-                                                          .tolerance = 1e-9};
-                    expect_same_objective(&design, &o, &engine,
-                                          first.objective);
-                }
+        for (uint32_t workers = 1; workers <= 4; workers *= 2)
+            for (uint32_t partitions = 4; partitions <= 7; partitions++) {
+                const strads_engine_options engine = {.workers = workers,
+                                                      .partitions = partitions,
+                                                      .tolerance = 1e-9};
+                expect_same_objective(&design, &o, &engine, first.objective);
+            }
         linear_fit_free(&first);
         lasso_design_free(&design);
     }
@@ -222,21 +209,20 @@ Test(glm_optimum, workers_partitions_depth_and_policies_reach_the_same)
 
 /* A fit on the design, deterministic, and the same on more workers. */
 static linear_fit expect_same_bits(const lasso_design *design,
-                                   const strads_glm_options *o, uint32_t depth)
+                                   const strads_glm_options *o)
 {
     linear_fit fit[2];
 
     for (uint32_t k = 0; k < 2; k++) {
         const strads_engine_options engine = {.workers = 1 + 2 * k,
                                               .partitions = 3,
-                                              .depth = depth,
                                               .deterministic = true,
                                               .tolerance = 1e-8};
         fit[k] = fit_or_fail(design, o, &engine);
     }
     cr_expect_arr_eq(fit[0].w, fit[1].w, design->cols * sizeof(double));
     cr_expect_eq(fit[0].intercept, fit[1].intercept);
-    cr_expect_eq(fit[0].updates_policy, fit[1].updates_policy);
+    cr_expect_eq(fit[0].updates_other, fit[1].updates_other);
     linear_fit_free(&fit[1]);
     return fit[0];
 }
@@ -246,7 +232,7 @@ Test(glm_optimum, deterministic_runs_repeat_bit_for_bit_on_any_workers)
     for (const loss_case *l = losses; l < losses + LOSSES; l++) {
         const strads_glm_options o = usual(l);
         lasso_design design = design_of(l, &sizes[4], 0);
-        linear_fit fit = expect_same_bits(&design, &o, 2);
+        linear_fit fit = expect_same_bits(&design, &o);
         linear_fit_free(&fit);
         lasso_design_free(&design);
     }
@@ -402,7 +388,6 @@ Test(glm_optimum, large_sets_are_solved_too)
             const strads_glm_options o = with(l, cases[k].options);
             const strads_engine_options engine = {.workers = 1 + k % 2,
                                                   .partitions = 3,
-                                                  .depth = k % 2,
                                                   .deterministic = true,
                                                   .tolerance =
                                                       i < 2 ? 1e-11 : 1e-10};
@@ -445,8 +430,8 @@ Test(glm_optimum, of_many_that_violate_at_first_few_are_in_the_first_set)
     lasso_design d = design_of(&losses[1], &(size_case){300, 800, 1, .97}, 0);
     linear_fit fit = fit_or_fail(&d, &options, &engine);
 
-    cr_expect_lt(fit.updates_policy, 60, "%llu",
-                 (unsigned long long)fit.updates_policy);
+    cr_expect_lt(fit.updates_other, 60, "%llu",
+                 (unsigned long long)fit.updates_other);
     linear_fit_free(&fit);
     lasso_design_free(&d);
 }
@@ -463,7 +448,7 @@ Test(glm_optimum, an_l2_penalty_on_few_columns_needs_few_rounds)
                                           .deterministic = true,
                                           .max_rounds = 80};
     lasso_design design = design_of(&losses[1], &sizes[7], 2);
-    linear_fit bits = expect_same_bits(&design, &options, 0);
+    linear_fit bits = expect_same_bits(&design, &options);
 
     (void)expect_optimal(&losses[1], &design, &options, &engine, "few rounds");
     linear_fit_free(&bits);

@@ -126,7 +126,7 @@ Test(linear_closed_form, a_column_of_ones_is_a_penalised_share)
         fit_logistic(&d,
                      &(strads_logistic_options){.lambda = .1, .l1_ratio = 1});
     cr_expect_float_eq(fit.w[0], logit(.8 - .1), promised(&fit, .7 * .29));
-    cr_expect_leq(fit.updates_policy, 3, "a model for nothing");
+    cr_expect_leq(fit.updates_other, 3, "a model for nothing");
     cr_expect_float_eq(fit.lambda_max, .3, 1e-12);
     linear_fit_free(&fit);
     fit = fit_logistic(&d, &(strads_logistic_options){.lambda = .3 + 1e-9,

@@ -47,21 +47,19 @@ static int check(size_t k)
     linear_fit first = glm_design_fit(&design, o, &one);
     int wrong = first.err != STRADS_OK;
 
-    for (uint32_t depth = 0; depth <= 2 && !wrong; depth++) {
+    for (uint32_t partitions = 4; partitions <= 6 && !wrong; partitions++) {
         const strads_engine_options engine = {.workers = 4,
-                                              .partitions = 5,
-                                              .depth = depth,
-                                              .blocks = 1 + depth,
+                                              .partitions = partitions,
                                               .tolerance = tolerance};
         linear_fit fit = glm_design_fit(&design, o, &engine);
         wrong = fit.err != STRADS_OK || fabs(fit.objective - first.objective) >
                                             2 * tolerance * first.objective;
         if (wrong)
             fprintf(stderr,
-                    "case %zu, depth %u: error %d (%s), %.12g for "
+                    "case %zu, %u partitions: error %d (%s), %.12g for "
                     "%.12g\n",
-                    k, depth, (int)fit.err, strads_error_text(), fit.objective,
-                    first.objective);
+                    k, partitions, (int)fit.err, strads_error_text(),
+                    fit.objective, first.objective);
         linear_fit_free(&fit);
     }
     linear_fit_free(&first);

@@ -88,7 +88,8 @@ static void compare(team t)
     static const uint32_t nodes[] = {2, 2, 3, 4};
     t.options.partitions = PARTITIONS;
     t.options.deterministic = true;
-    for (t.options.depth = 0; t.options.depth <= 2; t.options.depth += 2) {
+    const uint32_t depth = t.program->no_policy ? 0 : 2;
+    for (t.options.depth = 0; t.options.depth <= depth; t.options.depth += 2) {
         strads_result *alone = run_alone(&t);
         for (uint32_t k = 0; k < sizeof nodes / sizeof *nodes; k++) {
             t.nodes = nodes[k];

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "strads/lasso.h"
-#include "strads/logistic.h"
+#include "strads/engine.h"
+#include "strads/program.h"
 #include "tests/expect.h"
 #include "tests/nodes_team.h"
 #include "tests/sim_toy.h"
@@ -16,8 +16,6 @@ static const uint32_t several[] = {2, 3, 4, 8, 64};
 
 static const char *const year =
     STRADS_SOURCE_DIR "/data/sotu-tiny-year.train.svm";
-static const char *const party =
-    STRADS_SOURCE_DIR "/data/sotu-tiny-party.train.svm";
 
 static strads_data *read_data(const strads_program *program, const char *path)
 {
@@ -60,91 +58,10 @@ static uint64_t rounds_of(const strads_result *result)
     return strads_result_progress(result)->round;
 }
 
-/* Allows only random differences. (The Lasso's active set saves a pass if
- * one block holds all of it, which cannot happen with 64 schedulers.) */
-static void expect_as_many_rounds(const strads_program *program,
-                                  const void *config, const strads_data *data)
-{
-    for (uint32_t depth = 0; depth <= 2; depth += 2) {
-        strads_result *one = run(program, config, data, 1, depth);
-        for (size_t k = 0; k < N_SEVERAL; k++) {
-            strads_result *many = run(program, config, data, several[k], depth);
-            cr_log_info("%s, depth %u: %llu rounds with %u schedulers, %llu "
-                        "with one",
-                        program->name, depth,
-                        (unsigned long long)rounds_of(many), several[k],
-                        (unsigned long long)rounds_of(one));
-            cr_expect_leq(3 * rounds_of(many), 5 * rounds_of(one),
-                          "%s, depth %u: %llu rounds with %u schedulers, %llu "
-                          "with one",
-                          program->name, depth,
-                          (unsigned long long)rounds_of(many), several[k],
-                          (unsigned long long)rounds_of(one));
-            strads_result_free(many);
-        }
-        strads_result_free(one);
-    }
-}
-
-Test(schedulers_rounds, a_lasso_takes_as_many_rounds_however_many_choose)
-{
-    strads_data *data = read_data(&strads_program_lasso, year);
-    for (double ratio = .1; ratio > .005; ratio /= 10) {
-        const strads_lasso_options config = {.lambda_ratio = ratio};
-        expect_as_many_rounds(&strads_program_lasso, &config, data);
-    }
-    strads_data_free(data);
-}
-
-Test(schedulers_rounds, so_does_a_logistic_regression)
-{
-    const strads_logistic_options config = {.lambda_ratio = .01, .l1_ratio = 1};
-    strads_data *data = read_data(&strads_program_logistic, party);
-    expect_as_many_rounds(&strads_program_logistic, &config, data);
-    strads_data_free(data);
-}
-
-/* ---- the same bits on any nodes ------------------------------------------ */
-
-static void expect_same(const strads_result *a, const strads_result *b,
-                        uint32_t schedulers, const char *where)
-{
-    cr_expect(toy_same_values(a, b), "%u schedulers: other bits %s", schedulers,
-              where);
-    cr_expect_eq(rounds_of(a), rounds_of(b), "%u schedulers: %s", schedulers,
-                 where);
-}
-
-Test(schedulers_rounds, simulated_and_over_tcp_these_rounds_have_the_same_bits)
-{
-    const strads_lasso_options config = {.lambda_ratio = .1};
-    const strads_program *lasso = &strads_program_lasso;
-    strads_data *data = read_data(lasso, year);
-    for (uint32_t schedulers = 2; schedulers <= 8; schedulers *= 2) {
-        strads_result *alone = run(lasso, &config, data, schedulers, 1);
-        const strads_engine_options options = options_of(schedulers, 1);
-        const strads_sim_options sim = sim_toy_nodes(3);
-        strads_result *simulated =
-            sim_toy_simulate(lasso, &config, data, &options, &sim, NULL);
-        expect_same(alone, simulated, schedulers, "simulated");
-        strads_result_free(simulated);
-        strads_result *spread = expect_team(&(team){.program = lasso,
-                                                    .config = &config,
-                                                    .options = options,
-                                                    .nodes = 2,
-                                                    .path = year});
-        expect_same(alone, spread, schedulers, "over TCP");
-        strads_result_free(spread);
-        strads_result_free(alone);
-    }
-    strads_data_free(data);
-}
-
-/* ---- full blocks --------------------------------------------------------- */
+/* ---- a program ----------------------------------------------------------- */
 
 /* Independent parameters, each moving to a place. Places are 4 times nearer
- * from each range of 8 to the next: min sum_j (place_j - w_j)^2. A block holds
- * two, so a round belongs to one scheduler. */
+ * from each range of 8 to the next: min sum_j (place_j - w_j)^2. */
 enum { PLACES = 64, A_RANGE = 8, START = 0, STEP = 1 };
 
 typedef struct places {
@@ -157,6 +74,7 @@ static double place_of(uint32_t j)
 }
 
 TOY_SHAPE(places_shape, shape->parameters = PLACES, shape->block_max = 2)
+TOY_SHAPE(gather_shape, shape->parameters = PLACES, shape->block_max = PLACES)
 
 static strads_err places_begin(const void *config, const strads_data *data,
                                const strads_shape *shape, void **state)
@@ -181,6 +99,13 @@ static strads_err places_look(strads_commit *commit)
     return STRADS_OK;
 }
 
+/* Asks for one block of all parameters that move. */
+static strads_err gather_look(strads_commit *commit)
+{
+    const strads_err err = places_look(commit);
+    return err ? err : strads_commit_route(commit, STEP, INFINITY);
+}
+
 /* Half of the way, so that no parameter finishes at once. */
 static strads_err places_step(strads_commit *commit)
 {
@@ -203,28 +128,113 @@ static strads_err places_objective(void *state, strads_report *report)
     return STRADS_OK;
 }
 
+#define PLACES_PHASES(look_)                 \
+    {                                        \
+        [START] = {.name = "look",           \
+                   .when = STRADS_WHEN_REST, \
+                   .to = STRADS_TO_NOBODY,   \
+                   .aggregate = look_},      \
+        [STEP] = {.name = "step",            \
+                  .to = STRADS_TO_NOBODY,    \
+                  .reports = true,           \
+                  .aggregate = places_step}, \
+    }
+
+static const strads_phase places_phases[] = PLACES_PHASES(places_look),
+                          gather_phases[] = PLACES_PHASES(gather_look);
+
+static const strads_program places_program = {.size = sizeof places_program,
+                                              .name = "places",
+                                              .shape = places_shape,
+                                              .begin = places_begin,
+                                              .end = free,
+                                              .phases = places_phases,
+                                              .n_phases = 2,
+                                              .objective = places_objective};
+
+static const strads_program gather_program = {.size = sizeof gather_program,
+                                              .name = "gather",
+                                              .shape = gather_shape,
+                                              .begin = places_begin,
+                                              .end = free,
+                                              .phases = gather_phases,
+                                              .n_phases = 2,
+                                              .objective = places_objective};
+
+/* Allows only random differences. */
+static void expect_as_many_rounds(const strads_program *program,
+                                  const void *config, const strads_data *data)
+{
+    for (uint32_t depth = 0; depth <= 2; depth += 2) {
+        strads_result *one = run(program, config, data, 1, depth);
+        for (size_t k = 0; k < N_SEVERAL; k++) {
+            strads_result *many = run(program, config, data, several[k], depth);
+            cr_log_info("%s, depth %u: %llu rounds with %u schedulers, %llu "
+                        "with one",
+                        program->name, depth,
+                        (unsigned long long)rounds_of(many), several[k],
+                        (unsigned long long)rounds_of(one));
+            cr_expect_leq(3 * rounds_of(many), 5 * rounds_of(one),
+                          "%s, depth %u: %llu rounds with %u schedulers, %llu "
+                          "with one",
+                          program->name, depth,
+                          (unsigned long long)rounds_of(many), several[k],
+                          (unsigned long long)rounds_of(one));
+            strads_result_free(many);
+        }
+        strads_result_free(one);
+    }
+}
+
+Test(schedulers_rounds, one_block_of_all_takes_as_many_however_many_choose)
+{
+    strads_data *data = read_data(&gather_program, year);
+    expect_as_many_rounds(&gather_program, NULL, data);
+    strads_data_free(data);
+}
+
+/* ---- the same bits on any nodes ------------------------------------------ */
+
+static void expect_same(const strads_result *a, const strads_result *b,
+                        uint32_t schedulers, const char *where)
+{
+    cr_expect(toy_same_values(a, b), "%u schedulers: other bits %s", schedulers,
+              where);
+    cr_expect_eq(rounds_of(a), rounds_of(b), "%u schedulers: %s", schedulers,
+                 where);
+}
+
+Test(schedulers_rounds, simulated_and_over_tcp_these_rounds_have_the_same_bits)
+{
+    strads_data *data = read_data(&gather_program, year);
+    for (uint32_t schedulers = 2; schedulers <= 8; schedulers *= 2) {
+        strads_result *alone = run(&gather_program, NULL, data, schedulers, 1);
+        const strads_engine_options options = options_of(schedulers, 1);
+        const strads_sim_options sim = sim_toy_nodes(3);
+        strads_result *simulated =
+            sim_toy_simulate(&gather_program, NULL, data, &options, &sim, NULL);
+        expect_same(alone, simulated, schedulers, "simulated");
+        strads_result_free(simulated);
+        strads_result *spread = expect_team(&(team){.program = &gather_program,
+                                                    .options = options,
+                                                    .nodes = 2,
+                                                    .path = year});
+        expect_same(alone, spread, schedulers, "over TCP");
+        strads_result_free(spread);
+        strads_result_free(alone);
+    }
+    strads_data_free(data);
+}
+
+/* ---- full blocks --------------------------------------------------------- */
+
+/* A block holds two, so a round belongs to one scheduler. */
 Test(schedulers_rounds, rounds_go_where_there_is_something_left_to_gain)
 {
-    static const strads_phase phases[] = {[START] = {.name = "look",
-                                                     .when = STRADS_WHEN_REST,
-                                                     .to = STRADS_TO_NOBODY,
-                                                     .aggregate = places_look},
-                                          [STEP] = {.name = "step",
-                                                    .to = STRADS_TO_NOBODY,
-                                                    .reports = true,
-                                                    .aggregate = places_step}};
-    static const strads_program program = {.size = sizeof program,
-                                           .name = "places",
-                                           .shape = places_shape,
-                                           .begin = places_begin,
-                                           .end = free,
-                                           .phases = phases,
-                                           .n_phases = 2,
-                                           .objective = places_objective};
     strads_data *data = toy_data(&sim_toy_rounds, 4, 1, 4);
-    strads_result *one = run(&program, NULL, data, 1, 0);
+    strads_result *one = run(&places_program, NULL, data, 1, 0);
     for (uint32_t schedulers = 2; schedulers <= 8; schedulers *= 2) {
-        strads_result *many = run(&program, NULL, data, schedulers, 0);
+        strads_result *many = run(&places_program, NULL, data, schedulers, 0);
         cr_log_info("%llu rounds with %u schedulers, %llu with one",
                     (unsigned long long)rounds_of(many), schedulers,
                     (unsigned long long)rounds_of(one));

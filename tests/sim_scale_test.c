@@ -200,9 +200,8 @@ static double latencies_with(uint32_t schedulers, double choose_cost)
     return outcome.makespan / (CHOSEN + 2) / latency;
 }
 
-/* The cost of choosing one block beside another in flight, with 2,000
- * columns, measured by `strads simulate lasso data/sotu-tiny-year.train.svm
- * --depth 1`. Most of it is the comparison of a pool, pair by pair. */
+/* The cost of choosing one block of 2,000 columns beside another in flight, as
+ * measured on a policy that compares a pool of columns pair by pair. */
 Test(sim_scale, schedulers_that_take_turns_hide_the_cost_of_choosing)
 {
     const double measured = 830e-6;

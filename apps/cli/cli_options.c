@@ -104,6 +104,20 @@ strads_err cli_option_refuse(const strads_program *program, const char *name)
                        name, program->name, reason);
 }
 
+/* The first program of the command that uses the option; if none does, the
+ * command's own, so that the refusal names it. */
+static const strads_program *find_user(const cli_syntax *syntax,
+                                       const char *name)
+{
+    const char *reason;
+    if (!is_excluded(syntax->program, name, &reason) || !reason)
+        return syntax->program;
+    for (size_t k = 0; k < sizeof syntax->other / sizeof *syntax->other; k++)
+        if (syntax->other[k] && cli_option_suits(syntax->other[k], name))
+            return syntax->other[k];
+    return syntax->program;
+}
+
 strads_kind cli_data_kind(const char *name, strads_kind usual)
 {
     static const char *const names[] = {
@@ -307,7 +321,7 @@ static strads_err check_tables(const cli_reader *r)
             const strads_option *first = find_option(r, o->name, &values);
             if (first != o &&
                 !(is_own(r->syntax->program, first) &&
-                  !cli_option_suits(r->syntax->program, o->name))) {
+                  !cli_option_suits(find_user(r->syntax, o->name), o->name))) {
                 return strads_fail(STRADS_EINVAL,
                                    "two options are called --%s; the program "
                                    "has to rename its own",
@@ -370,7 +384,7 @@ static strads_err take_option(cli_reader *r, const char *word, int argc,
     if (!option || length >= sizeof name)
         return unknown_option(r, name);
     if (r->syntax->program && !is_own(r->syntax->program, option))
-        CLI_TRY(cli_option_refuse(r->syntax->program, name));
+        CLI_TRY(cli_option_refuse(find_user(r->syntax, name), name));
     if (option->kind != STRADS_OPTION_BOOL && !text) {
         if (++*at == argc) {
             return strads_fail(STRADS_EINVAL, "--%s needs a value: --%s %s",
@@ -515,7 +529,7 @@ bool cli_option_listed(const cli_syntax *syntax, const strads_option *o)
 {
     return o->help && !(syntax->one_process && is_in(of_nodes, o->name)) &&
            (!syntax->program || is_own(syntax->program, o) ||
-            cli_option_suits(syntax->program, o->name));
+            cli_option_suits(find_user(syntax, o->name), o->name));
 }
 
 /* Prints words from column `at` on, wrapped at HELP_WIDTH with `indent`, and
@@ -733,7 +747,8 @@ static strads_err see_key(void *arg, const strads_option *option)
     if (option == find_intercept(program))
         r->intercept_given = true;
     return program && !is_own(program, option)
-               ? cli_option_refuse(program, option->name)
+               ? cli_option_refuse(find_user(r->syntax, option->name),
+                                   option->name)
                : STRADS_OK;
 }
 
@@ -762,11 +777,12 @@ static strads_err apply_sources(cli_reader *r)
     return STRADS_OK;
 }
 
-/* Selects the options of a table that the program uses. */
-static strads_err keep_suited(const strads_program *program,
+/* Selects the options of a table that the command's programs use. */
+static strads_err keep_suited(const cli_syntax *syntax,
                               const strads_option *table,
                               const strads_option **out)
 {
+    const strads_program *program = syntax->program;
     strads_option *kept;
     size_t n = 0;
     for (const strads_option *o = table; o->name; o++)
@@ -775,7 +791,7 @@ static strads_err keep_suited(const strads_program *program,
     n = 0;
     for (const strads_option *o = table; o->name; o++)
         if (!program || is_own(program, o) ||
-            cli_option_suits(program, o->name))
+            cli_option_suits(find_user(syntax, o->name), o->name))
             kept[n++] = *o;
     kept[n] = (strads_option){.name = NULL};
     *out = kept;
@@ -787,8 +803,7 @@ static strads_err print_config(const cli_reader *r)
     sti_config_part part[CLI_MOST_PARTS];
     for (size_t k = 0; k < r->n_config; k++) {
         part[k] = r->part[k];
-        CLI_TRY(
-            keep_suited(r->syntax->program, r->part[k].table, &part[k].table));
+        CLI_TRY(keep_suited(r->syntax, r->part[k].table, &part[k].table));
     }
     char *text = sti_config_text(part, r->n_config, 0);
     if (!text)

@@ -31,8 +31,11 @@ typedef struct cli_syntax {
     cli_group groups[CLI_MOST_GROUPS];
     bool config;      /* accept --config and --print-config */
     bool one_process; /* --help omits options for several processes */
-    const strads_program *program; /* list its options and refuse those that it
+    const strads_program *program;  /* list its options and refuse those that it
                                     * does not use; NULL: accept all */
+    const strads_program *other[2]; /* programs that may run in its place: an
+                                     * option that one of them uses is listed
+                                     * and accepted, too */
 } cli_syntax;
 
 typedef struct cli_parsed {

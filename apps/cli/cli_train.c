@@ -88,8 +88,13 @@ strads_err cli_defaults(const strads_program *program,
 
 static strads_err set_defaults(cli_job *j)
 {
+    const cli_train *train = j->train;
     const uint32_t cores = sti_cores();
     CLI_TRY(cli_defaults(j->train->program, &j->engine, &j->config));
+    for (size_t k = 0; k < sizeof train->other / sizeof *train->other; k++)
+        if (train->other[k] &&
+            cli_option_suits(train->other[k]->program, "policy"))
+            j->engine.policy = "priority";
     j->engine.workers = cores > 1024 ? 1024 : cores;
     j->engine.nodes = 1;
     const size_t size = j->train->size ? j->train->size : sizeof(cli_use);
@@ -295,6 +300,8 @@ static strads_err read_command_line(cli_job *j, int argc, char **argv,
         .config = true,
         .one_process = train->all_rows,
         .program = train->program,
+        .other = {train->other[0] ? train->other[0]->program : NULL,
+                  train->other[1] ? train->other[1]->program : NULL},
         .groups = {{train->options, train->program->options, j->config},
                    {"Running:", running_table(j), &j->engine},
                    {"Files:", file_table, &j->files},

@@ -14,12 +14,12 @@
  *     target   nothing                 -> the next of several problems begins
  *     rows     y, c, o, z              -> the coordinator
  *     moments  X'r, sum c x^2, sum c x -> scales, and the results of a scan
- *     scan     X'r of columns          -> gap, working set, priorities
+ *     scan     X'r of columns          -> gap, working set, gains
  *     pair-scan  nothing               -> the same by pairs
  *     pairs    X_A'C X_B               -> a set that is solved without the data
  *     fetch    columns of the set      -> the coordinator
- *     solve    nothing                 -> descent on the policy's block, in the
- *                                         quadratic model of the loss at z
+ *     solve    nothing                 -> descent on the members that move, in
+ *                                         the quadratic model of the loss at z
  *     search   nothing                 -> a step length; the next model
  *
  *     hessian  X'HX of some rows       -> a preconditioner, of smooth penalties
@@ -486,6 +486,7 @@ strads_err glm_schedule(strads_turn *turn)
     glm_state *state = turn->state;
     const strads_block none = {.id = GLM_SCALARS_ID};
     const strads_block one = {.id = GLM_TARGET_ID + state->target};
+    strads_block moving;
 
     if (turn->in_flight)
         return strads_turn_wait(turn);
@@ -536,9 +537,10 @@ strads_err glm_schedule(strads_turn *turn)
     case GLM_TO_PRODUCT:
         return glm_dispatch_product(turn);
     }
-    if (state->set.solved || turn->idle)
+    moving = glm_moving_block(state, turn->round);
+    if (state->set.solved || moving.n == 0)
         return dispatch_phase(turn, GLM_SEARCH, none);
-    return strads_turn_policy(turn, GLM_SOLVE);
+    return dispatch_phase(turn, GLM_SOLVE, moving);
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -624,9 +626,9 @@ const strads_phase glm_phases[GLM_PHASES] = {
                    .update = glm_update_fetch,
                    .aggregate = glm_set_take},
     [GLM_SOLVE] = {.name = "solve",
-                   .when = STRADS_WHEN_POLICY,
+                   .when = STRADS_WHEN_CALLED,
                    .to = STRADS_TO_NOBODY,
-                   .aggregate = glm_solve_block},
+                   .aggregate = glm_solve},
     [GLM_SEARCH] = {.name = "search",
                     .when = STRADS_WHEN_CALLED,
                     .to = STRADS_TO_NOBODY,

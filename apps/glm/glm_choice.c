@@ -1,5 +1,5 @@
-/* After a scan: selects columns for the working set, sets the policy's
- * priorities, and how exactly the next models are solved.
+/* After a scan: selects columns for the working set and those of its members
+ * that move, and how exactly the next models are solved.
  *
  * All quantities have one unit: the decrease of P by a group's own step. The
  * set only grows (Johnson and Guestrin, "Blitz", ICML 2015), so columns are
@@ -264,26 +264,14 @@ static void set_targets(glm_state *state, uint32_t violators, double tolerance,
                  state->primal);
 }
 
-/* Movable members get a priority; inactive ones have none until the next
+/* Sets the gains of movable members. Inactive ones have none until the next
  * scan. */
-static void tell_priorities(strads_commit *commit)
+static void set_gains(glm_state *state)
 {
-    glm_state *state = commit->state;
     const glm_penalty *pen = glm_convex(state);
     const glm_groups *groups = &state->groups;
     linear_set *set = &state->set;
-    uint32_t n = 0;
 
-    if (!state->began)
-        for (uint32_t j = 0;
-             j < state->columns + state->problem.options.intercept; j++) {
-            state->candidate[n] = j;
-            state->told[n++] = 0;
-        }
-    state->began = true;
-    if (n > 0)
-        strads_commit_prioritise(commit, n, state->candidate, state->told);
-    n = 0;
     set->left = 0;
     for (uint32_t k = 0; k < set->n; k++) {
         linear_member *m = &set->member[k];
@@ -304,10 +292,7 @@ static void tell_priorities(strads_commit *commit)
                          ? fmax(state->urgency[g], DBL_MIN)
                          : 0;
         set->left += m->urgency;
-        state->candidate[n] = m->column;
-        state->told[n++] = m->urgency;
     }
-    strads_commit_prioritise(commit, n, state->candidate, state->told);
 }
 
 /* Chooses how the set is solved: by its pairs while they pay and are
@@ -340,10 +325,10 @@ strads_err glm_choose(strads_commit *commit)
     if (err)
         return err;
     state->scans++;
-    tell_priorities(commit);
+    set_gains(state);
+    state->began = true;
     set_targets(state, violators, commit->tolerance, warm);
     state->searches = 0;
     state->set.solved = state->set.open = false;
-    strads_commit_rest(commit, 0);
-    return strads_commit_route(commit, GLM_SOLVE, INFINITY);
+    return STRADS_OK;
 }

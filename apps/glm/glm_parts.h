@@ -796,15 +796,17 @@ static inline column_list glm_list(const strads_block *block)
                          .column = block->param};
 }
 /* The block of the next members that fit into one fetch; that of the members'
- * products with those that joined. Both are in state->candidate. */
+ * products with those that joined; that of the members that move (n is 0: none
+ * does). All are in state->candidate. */
 strads_block glm_fetch_block(glm_state *state);
 strads_block glm_pairs_block(glm_state *state);
+strads_block glm_moving_block(glm_state *state, uint64_t round);
 size_t glm_fetch_size(const strads_task *task);
 size_t glm_pairs_size(const strads_task *task);
 strads_err glm_update_fetch(strads_task *task);
 strads_err glm_update_pairs(strads_task *task);
 strads_err glm_take_pairs(strads_commit *commit);
-strads_err glm_solve_block(strads_commit *commit);
+strads_err glm_solve(strads_commit *commit);
 strads_err glm_search(strads_commit *commit);
 
 /* glm_targets.c: the rows of data that is all in this process, as fits see
@@ -860,11 +862,12 @@ strads_err glm_refresh(strads_task *task, const strads_change *changes,
 strads_err glm_schedule(strads_turn *turn);
 strads_err glm_objective(void *state, strads_report *report);
 
-#define GLM_PROGRAM                                                  \
-    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,      \
-    .layout = STRADS_LAYOUT_COLS, .unindexed = true, .end = glm_end, \
-    .close = glm_close, .finalises = true, .refresh = glm_refresh,   \
-    .schedule = glm_schedule, .phases = glm_phases, .n_phases = GLM_PHASES
+#define GLM_PROGRAM                                                         \
+    .size = sizeof(strads_program), .split = STRADS_SPLIT_ROWS,             \
+    .layout = STRADS_LAYOUT_COLS, .unindexed = true, .no_policy = true,     \
+    .end = glm_end, .close = glm_close, .finalises = true,                  \
+    .refresh = glm_refresh, .schedule = glm_schedule, .phases = glm_phases, \
+    .n_phases = GLM_PHASES
 
 #define GLM_PATH_PROGRAM                                                       \
     GLM_PROGRAM, .objective = glm_path_objective, .pack_state = glm_path_pack, \

@@ -221,7 +221,54 @@ static void open_model(glm_state *state)
         glm_bounds_keep_reference(state);
 }
 
-strads_err glm_solve_block(strads_commit *commit)
+static bool was_in_last_block(const linear_set *set, const linear_member *m)
+{
+    return set->blocks > 0 && m->block == set->blocks;
+}
+
+/* True if members with a gain have at least half of the last block's
+ * entries. */
+static bool keeps_block(const glm_state *state)
+{
+    const linear_set *set = &state->set;
+    double all = 0, moving = 0;
+
+    for (uint32_t k = 0; k < set->n; k++) {
+        const linear_member *m = &set->member[k];
+        if (m->size == 0 || !was_in_last_block(set, m))
+            continue;
+        const double entries =
+            fmax((double)strads_data_col_nnz(state->data, m->column), 1);
+        all += entries;
+        moving += m->urgency > 0 ? entries : 0;
+    }
+    return 2 * moving >= all;
+}
+
+/* Groups are in it by their first members. Inactive members stay in the block
+ * while they are the smaller part: a visit in each round shows at once that one
+ * of them moves again. Otherwise only the next scan would: without these visits
+ * a Lasso on 50,000 sparse columns took twice as long. */
+strads_block glm_moving_block(glm_state *state, uint64_t round)
+{
+    const linear_set *set = &state->set;
+    const bool keeps = keeps_block(state);
+    bool some = false;
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < set->n; k++) {
+        const linear_member *m = &set->member[k];
+        const bool moves = m->size > 0 && m->urgency > 0;
+        if (moves || (keeps && m->size > 0 && was_in_last_block(set, m)))
+            state->candidate[n++] = m->column;
+        some = some || moves;
+    }
+    return (strads_block){.id = GLM_SCAN_ID + round,
+                          .n = some ? n : 0,
+                          .param = state->candidate};
+}
+
+strads_err glm_solve(strads_commit *commit)
 {
     glm_state *state = commit->state;
 
@@ -229,8 +276,7 @@ strads_err glm_solve_block(strads_commit *commit)
         open_model(state);
     const linear_block block = {.columns = glm_list(&commit->block),
                                 .change = commit->change + state->target,
-                                .stride = state->width,
-                                .priority = commit->priority};
+                                .stride = state->width};
     /* candidate: not in use between scans */
     return linear_set_solve(&state->set, &block, state->candidate);
 }

@@ -6,11 +6,9 @@
 
 #include "glm_parts.h"
 
-/* The working set may be one block, if the policy chooses so. */
 enum {
-    BLOCK_MAX = 1 << 20,
-    PARAM_BYTES = 112,
-    USED_BYTES = 100, /* of a column with entries: messages and priorities */
+    PARAM_BYTES = 92,
+    USED_BYTES = 100, /* of a column with entries: messages */
     ROW_BYTES = 160,  /* of a row: margins, slopes and their copies */
     BOUND_BYTES = 16, /* for a slope that scans may leave out */
     CLASS_BYTES = 24, /* for each class after the first */
@@ -170,7 +168,6 @@ strads_err glm_shape_problem(const glm_problem *problem,
                            classes, GLM_SOFTMAX_MAX);
     shape->width =
         problem->loss->labels == GLM_LEVELS ? 1 : linear_classes_width(classes);
-    shape->block_max = BLOCK_MAX;
     shape->coefficients = shape->parameters;
     shape->parameters += problem->options.intercept;
     if (glm_on_whole(problem, data))

@@ -491,7 +491,8 @@ strads_err sti_commit_block(sti_aggregate_job *job, strads_commit *commit,
         job->coordinates += commit->block.n;
     else
         job->coordinates_other += count_updates(job, commit, changed);
-    if (!job->run->program->no_policy)
+    /* Without a policy, `also` changes what follows from owned parameters. */
+    if (!job->run->program->no_policy || !job->run->program->owned)
         job->coordinates_other += job->n_also;
     return err;
 }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define THRESHOLD_DEFAULT 0.1
+
 enum { DEPTH_MAX = 16, WORKERS_MAX = 4096, PARTITIONS_MAX = 1 << 20 };
 
 strads_err sti_setup_take_options(const strads_engine_options *options,
@@ -115,9 +117,13 @@ static strads_err check_uses(const strads_program *program,
         const char *name;
         bool set;
     } options[] = {
-        {"policy", o->policy && strcmp(o->policy, "priority") != 0},
+        {"policy", (o->policy_plugin && program->no_policy) ||
+                       (o->policy && strcmp(o->policy, "priority") != 0)},
         {"schedulers", o->schedulers > 1},
         {"blocks", o->blocks > 1},
+        /* A policy plug-in may use it without probes. */
+        {"threshold", o->threshold > 0 && o->threshold != THRESHOLD_DEFAULT &&
+                          !o->policy_plugin},
         {"depth", o->depth > 0 && program->no_policy},
     };
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
@@ -163,7 +169,7 @@ static strads_err take_options(sti_setup *setup)
     run->want = o->blocks ? o->blocks : 1;
     run->deterministic = o->deterministic || runs_ring(run->program);
     run->tolerance = o->tolerance > 0 ? o->tolerance : 1e-6;
-    run->threshold = o->threshold > 0 ? o->threshold : 0.1;
+    run->threshold = o->threshold > 0 ? o->threshold : THRESHOLD_DEFAULT;
     run->time_limit = o->time_limit;
     run->max_rounds = o->max_rounds;
     run->tuning = sti_setup_tuning(o);

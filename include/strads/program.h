@@ -421,8 +421,10 @@ typedef struct strads_program {
      * (strads_data_options.packed), and updates read it chunk by chunk. */
     bool packed;
 
-    /* `schedule` never asks a policy, and waits for each round: no depth. The
-     * engine keeps no weights and priorities, some 20 bytes a parameter. */
+    /* `schedule` never asks a policy, and waits for each round. The options
+     * `policy`, `policy_plugin`, `blocks`, `schedulers`, `threshold` and
+     * `depth` are refused. The engine keeps no weights and priorities, some
+     * 20 bytes a parameter. */
     bool no_policy;
 
     /* Its callbacks can read lines without index: see strads_sparse. A dense

@@ -290,7 +290,6 @@ static world rounds(strads_data **data, lasso_design *design)
                    .data = *data,
                    .options = {.size = sizeof(strads_engine_options),
                                .partitions = K,
-                               .depth = 1,
                                .deterministic = true,
                                .tolerance = 1e-7,
                                .checkpoint_every = 2e-3}};
