@@ -34,20 +34,30 @@ done | sed 's/ [|>&#;].*//; s/ 2>.*//; s/[[]//g; s/]//g; s/\.\.\.//g' |
     echo "only $(wc -l <"$scratch/lines") command lines were found"
     exit 1
 }
-wrong=0
+# One line for pages that repeat each other: its words without values.
 tab=$(printf '\t')
-while IFS=$tab read -r page line; do
-    case $line in *' -- '*) line="strads ${line#* -- }" ;; esac
-    case $line in
-    *.so* | *.py* | *PROGRAM* | *NAME* | *COMMAND* | 'strads launch'*) continue ;;
-    esac
-    # `strads svm --loss hinge` in a text means `strads svm train`.
-    line=$(printf '%s' "$line" | sed -E 's/^strads ([a-z-]+) --/strads \1 train --/')
-    words=$(printf '%s' "${line#strads}" | sed "s/=[^ ]*//g; s/['\"]//g")
+awk -F "$tab" -v OFS="$tab" '
+    {
+        line = $2
+        if (at = index(line, " -- ")) line = "strads " substr(line, at + 4)
+        if (line ~ /\.so|\.py|PROGRAM|NAME|COMMAND|^strads launch/) next
+        # `strads svm --loss hinge` in a text means `strads svm train`.
+        if (match(line, /^strads [a-z-]+ --/))
+            line = substr(line, 1, RLENGTH - 2) "train " substr(line, RLENGTH - 1)
+        words = substr(line, 8)
+        gsub(/=[^ ]*|["\047]/, "", words)
+        if (!asked[words]++) print $1, line, words
+    }' "$scratch/lines" >"$scratch/asked"
+[ "$(wc -l <"$scratch/asked")" -ge 100 ] || {
+    echo "only $(wc -l <"$scratch/asked") command lines are asked for"
+    exit 1
+}
+wrong=0
+while IFS=$tab read -r page line words; do
     # shellcheck disable=SC2086 # words
     "$STRADS_BIN" $words --help >"$scratch/out" 2>"$scratch/err" </dev/null || {
         echo "$page: $line: $(head -n 1 "$scratch/err")"
         wrong=1
     }
-done <"$scratch/lines"
+done <"$scratch/asked"
 exit $wrong

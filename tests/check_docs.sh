@@ -10,23 +10,32 @@ pages=$(find . \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o \
     -name '*.md' ! -name CHANGELOG.md ! -name FIGURES.md -print | sort)
 sources="engine include schedulers apps examples tests bench python R cmake
     setup.py"
-words=$(mktemp) files=$(mktemp)
-trap 'rm -f "$words" "$files"' EXIT
+words=$(mktemp) files=$(mktemp) ends=$(mktemp) names=$(mktemp)
+trap 'rm -f "$words" "$files" "$ends" "$names"' EXIT
 # shellcheck disable=SC2086 # lists of names
 find $sources \( -name '.?*' -o -name build \) -prune -o -type f \
     ! -name '*.md' -exec grep -ohIE '(strads|sti|STRADS|STI)_[A-Za-z0-9_]+' \
     {} + | sort -u >"$words"
 find . \( -name '.?*' -o -name build -o -name 'build-*' \) -prune -o -print |
     sed 's|^\./||' | sort -u >"$files"
+# Each path from any of its folders on, also without .c or .h. The loop below
+# needs a process for each name, and most names are here.
+awk '{
+    for (path = $0; path != ""; ) {
+        print path
+        if (path ~ /\.[ch]$/) print substr(path, 1, length(path) - 2)
+        if (!sub(/^[^\/]*\//, "", path)) break
+    }
+}' "$files" | sort -u >"$ends"
 
 wrong=0
 for page in $pages; do
     # Identifiers; one that ends in _ names a family: sti_client_*.
-    for name in $(grep -oE '\b(strads|sti|STRADS|STI)_[A-Za-z0-9_]+' "$page" |
-        sort -u); do
+    grep -oE '\b(strads|sti|STRADS|STI)_[A-Za-z0-9_]+' "$page" | sort -u >"$names"
+    for name in $(comm -23 "$names" "$words"); do
         case $name in
         *_) grep -q "^$name" "$words" ;;
-        *) grep -qx "$name" "$words" ;;
+        *) false ;;
         esac || {
             echo "${page#./}: $name is not in the code"
             wrong=1
@@ -36,10 +45,11 @@ for page in $pages; do
     # alone. A name that ends in _ is a prefix; one that begins with _, or
     # NAME, is a placeholder. Code and commands are left out, because they name
     # readers' files.
-    for name in $(awk '/^```/ { inside = !inside; next } !inside && !/^    /' \
+    awk '/^```/ { inside = !inside; next } !inside && !/^    /' \
         "$page" | sed 's|build/[A-Za-z0-9_./-]*||g' |
         grep -oE '\b(engine|include/strads|schedulers|apps|tests|bench|docs|cmake|examples|packaging|debian|python)/[A-Za-z0-9_./-]*[A-Za-z0-9_]|\b[a-z0-9_]+\.(c|h|pml|sh|shlib)\b' |
-        sort -u); do
+        sort -u >"$names"
+    for name in $(comm -23 "$names" "$ends"); do
         here=$(dirname "${page#./}")
         case $name in
         _* | *NAME* | *strads.sh) continue ;;
