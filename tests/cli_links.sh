@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two processes in separate network namespaces, as on two machines. The cable
-# between them has 100 Mbit/s and is unplugged for 1, 5 and 20 s. A link that
+# between them has 100 Mbit/s and is unplugged for 1, 5 and 8 s. A link that
 # recovers in time costs nothing. Otherwise the run continues without the
 # process, and accepts it when it returns. The result is bit-identical to an
 # undisturbed run.
@@ -74,9 +74,9 @@ for seconds in $cables; do
         fail "$seconds s: not mended: $(cat first.err)"
 done
 if [ -z "$STRADS_SANITIZE" ]; then
-    lda 6000
+    lda 3000
     # shellcheck disable=SC2086 # words
-    pulled 20 $lda --reconnect 3
+    pulled 8 $lda --reconnect 2
     says first.err "was lost" "continues from its last checkpoint"
     says second.err "now keeps"
 fi

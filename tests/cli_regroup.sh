@@ -5,9 +5,9 @@
 . "$STRADS_SOURCE/tests/cli_harness.shlib"
 . "$STRADS_SOURCE/tests/cli_children.shlib"
 
-KILLS=${KILLS:-5} # per run; ./dev soak has more
+KILLS=${KILLS:-3} # per run; ./dev soak has more
 if [ -n "$STRADS_SANITIZE" ]; then # slow enough for as many with less to do
-    KILLS=3 SWEEPS=${SWEEPS:-200} EPOCHS=${EPOCHS:-500}
+    SWEEPS=${SWEEPS:-200} EPOCHS=${EPOCHS:-500}
 fi
 seed=${SEED:-$$}
 echo "SEED=$seed"
