@@ -71,6 +71,13 @@ done
 echo '{"blocks": 4}' >blocks.json
 refuses 2 "--blocks: program lasso has no use for it" \
     lasso train x --config blocks.json
+# Earlier versions printed the default policy for every program.
+echo '{"policy": "priority", "lambda-ratio": 0.3}' >earlier.json
+gives 0 lasso train "$STRADS_SOURCE/data/sotu-tiny-year.train.svm" \
+    --config earlier.json --quiet
+echo '{"policy": "cyclic"}' >earlier.json
+refuses 2 "earlier.json: --policy: program lasso has no use for it" \
+    lasso train x --config earlier.json
 # Options that a command refuses are not in its help.
 gives 0 lasso cv --help
 ! grep -q -e --listen -e --nodes -e --reconnect out ||

@@ -739,13 +739,17 @@ static strads_err set_all(const cli_reader *r)
     return STRADS_OK;
 }
 
-/* Options that the program does not use are refused in a file, too. */
-static strads_err see_key(void *arg, const strads_option *option)
+/* Options that the program does not use are refused in a file, too; but not the
+ * default policy: earlier versions printed it for every program. */
+static strads_err see_key(void *arg, const strads_option *option,
+                          const char *text)
 {
     cli_reader *r = arg;
     const strads_program *program = r->syntax->program;
     if (option == find_intercept(program))
         r->intercept_given = true;
+    if (strcmp(option->name, "policy") == 0 && strcmp(text, "priority") == 0)
+        return STRADS_OK;
     return program && !is_own(program, option)
                ? cli_option_refuse(find_user(r->syntax, option->name),
                                    option->name)

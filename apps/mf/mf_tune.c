@@ -270,8 +270,8 @@ static double wall_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Fits at p with the held-out ratings of repeat k; adds their mean squared error
- * and the best sweep. */
+/* Fits at p with the held-out ratings of repeat k; adds their mean squared
+ * error and the best sweep. */
 static strads_err fit_once(search *s, const point *p, uint32_t k,
                            double *square, double *sweeps)
 {

@@ -284,8 +284,10 @@ static strads_err set_key(const sti_config *config, const char *source,
         if (option && json_is_null(value))
             return STRADS_OK;
         strads_err err = STRADS_OK;
+        char number[STI_NUMBER_SIZE];
+        const char *text = option ? value_text(option, value, number) : NULL;
         if (option && config->see)
-            err = config->see(config->see_arg, option);
+            err = config->see(config->see_arg, option, text ? text : "");
         if (err)
             return strads_fail(err, "%s: %s", source, strads_error_text());
         if (option)

@@ -33,9 +33,9 @@ typedef struct sti_config {
     const sti_config_part *parts;
     size_t n_parts;
     sti_config_strings *strings;
-    /* Called for each option before it is set; an error stops the reading.
-     * NULL: none. */
-    strads_err (*see)(void *arg, const strads_option *option);
+    /* Called for each option before it is set to `text`; an error stops the
+     * reading. NULL: none. */
+    strads_err (*see)(void *arg, const strads_option *option, const char *text);
     void *see_arg;
 } sti_config;
 
