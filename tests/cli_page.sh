@@ -90,7 +90,7 @@ for parts in 1 2; do
 done
 start folder watch logs
 until_there "http://" folder.err
-browse "$(sed 's/.*\(http[^ ]*\).*/\1/' folder.err)" runs runs by-time by-round gaps
+browse "$(sed 's/.*\(http[^ ]*\).*/\1/' folder.err)" runs runs by-time by-round gaps gaps-by-round
 
 mkfifo hold
 "$STRADS_BUILD/tests/watch_feed" "$STRADS_SOURCE/apps/cli/page.html" 100000 \

@@ -10,8 +10,8 @@ warn_of_points <- function(what, lambda, gap, thresh) {
                 format(gap[worst], digits = 3), " at lambda = ",
                 format(lambda[worst], digits = 6),
                 ", expected at most thresh = ", format(thresh),
-                "; scale the columns, end the path at a larger lambda ",
-                "(lambda.min.ratio) or raise thresh", call. = FALSE)
+                "; scale the columns, leave out lambdas as small as this ",
+                "one or raise thresh", call. = FALSE)
     }
 }
 

@@ -143,8 +143,8 @@ def warn_of_points(alphas, gaps, tol, name="path"):
         engine.warn(f"{name}: {len(short)} of {len(gaps)} points did not "
                     f"converge: relative gap {gaps[worst]:.3g} at alpha = "
                     f"{alphas[worst]:.6g}, expected at most tol = {tol:.3g}; "
-                    "scale the columns, end the path at a larger alpha (eps) "
-                    "or raise tol")
+                    "scale the columns, leave out alphas as small as this "
+                    "one or raise tol")
 
 
 def warn_of_end(model, best, alphas):
