@@ -59,7 +59,7 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
                       lambda.min.ratio = NULL, lambda = NULL,
                       type.measure = "default", foldid = NULL, keep = FALSE,
                       threads = 1, seed = 0, data = NULL, strata = NULL,
-                      subset = NULL, ...) {
+                      subset = NULL, gamma = c(0, 0.25, 0.5, 0.75, 1), ...) {
     call <- match.call()
     more <- list(...)
     env <- parent.frame()
@@ -74,6 +74,7 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     number("seed", seed, "a whole number from 0 up",
            function(v) v >= 0 && v <= 2^53, TRUE)
     yes_or_no("keep", keep)
+    gamma <- check_gamma(gamma)
     given <- c(list(family = family, alpha = alpha, threads = threads), more)
     fit <- do.call(strads, c(list(input$x, input$y, weights = input$weights,
                                   offset = input$offset,
@@ -84,9 +85,9 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
     fit$call <- call
     fit$call[[1]] <- quote(strads)
     fit$call <- fit$call[!(names(call) %in% c("nfolds", "type.measure",
-                                              "foldid", "keep", "seed"))]
+                                              "foldid", "keep", "seed",
+                                              "gamma"))]
     fit$frame <- input$frame
-    given$relax <- NULL # of `fit` alone: the folds measure the penalised path
     d <- design(input$x, input$y, family, input$weights, input$offset,
                 input$strata)
     n <- nrow(d$x)
@@ -107,10 +108,46 @@ cv.strads <- function(x, y, family = "gaussian", weights = NULL, offset = NULL,
         family == "gaussian" && alpha < 1 ||
         family != "cox" && arguments$standardize && !arguments$intercept
     loss <- type == "deviance" || type == "mse" && family == "gaussian"
-    cv <- if (loss && !keep && !scaled)
-        fold_losses(fit, d, arguments, foldid)
-    else fold_measures(fit, d, given, foldid, type, keep)
-    summed_up(cv, fit, call, type, family, keep, foldid)
+    if (loss && !keep && !scaled && is.null(fit$relaxed))
+        return(summed_up(fold_losses(fit, d, arguments, foldid), fit, call,
+                         type, family, keep, foldid))
+    fits <- fold_fits(fit, d, given, foldid)
+    made <- summed_up(fold_measures(fit, d, fits, foldid, type, keep), fit,
+                      call, type, family, keep, foldid)
+    if (is.null(fit$relaxed))
+        return(made)
+    made$relaxed <- chosen_mixture(gamma, type, fit$lambda, function(g)
+        fold_measures(fit, d, fits, foldid, type, FALSE, g))
+    structure(made, class = c("cv.strads.relaxed", class(made)))
+}
+
+check_gamma <- function(gamma) {
+    if (!is.numeric(gamma) || length(gamma) == 0 || anyNA(gamma) ||
+        any(gamma < 0 | gamma > 1))
+        refuse("gamma", gamma, "numbers from 0 to 1")
+    sort(unique(as.double(gamma)))
+}
+
+# The gamma and lambda of the least error, and the largest lambda, then gamma,
+# within a standard error of it.
+chosen_mixture <- function(gamma, type, lambda, measured) {
+    sign <- if (type %in% c("auc", "C")) -1 else 1
+    errors <- lapply(gamma, measured)
+    cvm <- vapply(errors, `[[`, lambda, "cvm")
+    cvsd <- vapply(errors, `[[`, lambda, "cvsd")
+    dim(cvm) <- dim(cvsd) <- c(length(lambda), length(gamma))
+    at <- function(good) { # the first row of it, and there the last column
+        row <- which(rowSums(good) > 0)[1]
+        c(row, max(which(good[row, ])))
+    }
+    min <- at(sign * cvm == min(sign * cvm))
+    bound <- sign * cvm[min[1], min[2]] + cvsd[min[1], min[2]]
+    se <- at(sign * cvm <= bound)
+    list(gamma = gamma, lambda = lambda, cvm = cvm, cvsd = cvsd,
+         lambda.min = lambda[min[1]], gamma.min = gamma[min[2]],
+         lambda.1se = lambda[se[1]], gamma.1se = gamma[se[2]],
+         index = matrix(c(min, se), 2, byrow = TRUE, dimnames =
+             list(c("min", "1se"), c("Lambda", "Gamma"))))
 }
 
 # Losses of the folds by the library, which fits several at once.
@@ -142,33 +179,43 @@ formals_of_fit <- function()
                                       "threads", "alpha", "lower.limits",
                                       "upper.limits")], eval)
 
-# Other measures: a path for each fold, and its predictions.
-fold_measures <- function(fit, d, given, foldid, type, keep) {
-    w <- if (is.null(d$weights)) rep(1, nrow(d$x)) else d$weights
-    y <- if (!is.null(d$classes)) factor(d$classes[d$y + 1], d$classes)
-         else if (fit$family == "cox") time_matrix(d$y)
-         else d$y
-    kept <- NULL
-    folds <- lapply(seq_len(max(foldid)), function(f) {
-        out <- foldid == f
+# The response as strads() takes it.
+response_of <- function(fit, d) {
+    if (!is.null(d$classes)) factor(d$classes[d$y + 1], d$classes)
+    else if (fit$family == "cox") time_matrix(d$y)
+    else d$y
+}
+
+# A path without the rows of each fold.
+fold_fits <- function(fit, d, given, foldid) {
+    y <- response_of(fit, d)
+    lapply(seq_len(max(foldid)), function(f) {
+        on <- foldid != f
         if (!is.null(d$classes) &&
-            length(unique(y[!out])) < length(d$classes))
+            length(unique(y[on])) < length(d$classes))
             stop("without the rows of fold ", f, " a class has no rows; use ",
                  "fewer folds", call. = FALSE)
-        one <- do.call(strads, c(list(d$x[!out, , drop = FALSE],
-                                      rows_of(y, !out),
-                                      weights = d$weights[!out],
-                                      offset = d$offset[!out],
-                                      strata = d$stratum[!out],
-                                      lambda = fit$lambda), given),
-                       quote = TRUE)
+        do.call(strads, c(list(d$x[on, , drop = FALSE], rows_of(y, on),
+                               weights = d$weights[on], offset = d$offset[on],
+                               strata = d$stratum[on], lambda = fit$lambda),
+                          given), quote = TRUE)
+    })
+}
+
+# The measure of the folds' predictions.
+fold_measures <- function(fit, d, fits, foldid, type, keep, gamma = 1) {
+    w <- if (is.null(d$weights)) rep(1, nrow(d$x)) else d$weights
+    y <- response_of(fit, d)
+    kept <- NULL
+    folds <- lapply(seq_along(fits), function(f) {
+        out <- foldid == f
         if (fit$family == "cox") {
-            z <- predict(one, d$x, newoffset = d$offset)
+            z <- predict(fits[[f]], d$x, newoffset = d$offset, gamma = gamma)
             return(list(out = out, mean = z[out, , drop = FALSE],
                         error = time_errors(fit, d, w, out, z, type)))
         }
-        mean <- predict(one, d$x[out, , drop = FALSE], type = "response",
-                        newoffset = d$offset[out])
+        mean <- predict(fits[[f]], d$x[out, , drop = FALSE], type = "response",
+                        newoffset = d$offset[out], gamma = gamma)
         list(out = out, mean = mean,
              error = row_errors(fit, rows_of(y, out), mean, type, w[out]))
     })
@@ -279,6 +326,46 @@ at_lambda <- function(object, s) {
     if (!(length(s) == 1 && s %in% c("lambda.1se", "lambda.min")))
         refuse("s", s, "\"lambda.1se\", \"lambda.min\" or penalties")
     object[[s]]
+}
+
+# The penalty, and the share of the penalised fit: by default that of a named
+# penalty, or "gamma.1se".
+at_mixture <- function(object, s, gamma) {
+    names <- c("gamma.1se", "gamma.min")
+    if (is.null(gamma))
+        gamma <- if (identical(s, "lambda.min")) names[2] else names[1]
+    if (is.character(gamma)) {
+        if (!(length(gamma) == 1 && gamma %in% names))
+            refuse("gamma", gamma, "\"gamma.1se\", \"gamma.min\" or a number")
+        gamma <- object$relaxed[[gamma]]
+    }
+    list(s = if (is.character(s)) at_lambda(object$relaxed, s) else s,
+         gamma = gamma)
+}
+
+coef.cv.strads.relaxed <- function(object, s = "lambda.1se",
+                            gamma = NULL, ...) {
+    at <- at_mixture(object, s, gamma)
+    coef(object$strads.fit, at$s, gamma = at$gamma, ...)
+}
+
+predict.cv.strads.relaxed <- function(object, newx, s = "lambda.1se",
+                               gamma = NULL, ...) {
+    at <- at_mixture(object, s, gamma)
+    predict(object$strads.fit, newx, at$s, gamma = at$gamma, ...)
+}
+
+print.cv.strads.relaxed <- function(x, digits = max(3, getOption("digits") - 3),
+                                    ...) {
+    cat("\nCall: ", deparse(x$call), "\n\nMeasure:", x$name, "\n\n")
+    at <- x$relaxed$index
+    print(data.frame(Gamma = x$relaxed$gamma[at[, 2]],
+                     Lambda = signif(x$relaxed$lambda[at[, 1]], digits),
+                     Index = at[, 1],
+                     Measure = signif(x$relaxed$cvm[at], digits),
+                     SE = signif(x$relaxed$cvsd[at], digits),
+                     Nonzero = x$nzero[at[, 1]], row.names = rownames(at)))
+    invisible(x)
 }
 
 coef.cv.strads <- function(object, s = "lambda.1se", ...)

@@ -231,11 +231,65 @@ stopifnot(max(abs(coef(inner, s = 0.05, exact = TRUE) -
 same(cv.strads(y ~ size + more, data = d, subset = few, nfolds = 3)$strads.fit,
      strads(y ~ size + more, data = d[few, ]))
 refused(strads(x, d$y, subset = few), "is for a formula")
-# relaxed coefficients beside a cross-validation of the penalised path
+# mixtures of penalised and relaxed coefficients by cross-validation, against
+# folds that are fitted here
+drawn <- sample(rep(1:3, length.out = nrow(by_hand)))
 for (measure in c("mse", "mae")) {
-    relaxed <- cv.strads(by_hand, d$y, relax = TRUE, nfolds = 3,
-                         type.measure = measure)
-    plain <- cv.strads(by_hand, d$y, nfolds = 3, type.measure = measure)
-    stopifnot(identical(relaxed$cvm, plain$cvm),
-              max(abs(coef(relaxed, gamma = 0) - coef(plain))) > 0)
+    gamma <- c(1, 0, 0.3)
+    mixed <- cv.strads(by_hand, d$y, relax = TRUE, foldid = drawn,
+                       type.measure = measure, gamma = gamma, thresh = 1e-8)
+    plain <- cv.strads(by_hand, d$y, foldid = drawn, type.measure = measure,
+                       thresh = 1e-8)
+    chosen <- mixed$relaxed
+    stopifnot(identical(chosen$gamma, sort(gamma)))
+    errors <- sapply(chosen$gamma, function(g) {
+        off <- sapply(1:3, function(f) {
+            out <- drawn == f
+            one <- strads(by_hand[!out, ], d$y[!out], relax = TRUE,
+                          lambda = mixed$lambda, thresh = 1e-8)
+            gap <- d$y[out] - predict(one, by_hand[out, ], gamma = g)
+            colSums(if (measure == "mse") gap^2 else abs(gap))
+        })
+        rowSums(off) / nrow(by_hand)
+    })
+    se <- which(chosen$cvm <= min(chosen$cvm) +
+                chosen$cvsd[which.min(chosen$cvm)], arr.ind = TRUE)
+    first <- se[se[, 1] == min(se[, 1]), 2]
+    stopifnot(isTRUE(all.equal(chosen$cvm, unname(errors), tolerance = 1e-8)),
+              isTRUE(all.equal(mixed$cvm, plain$cvm, tolerance = 1e-4)),
+              min(chosen$cvm) == chosen$cvm[chosen$index[1, , drop = FALSE]],
+              chosen$lambda.1se == mixed$lambda[min(se[, 1])],
+              chosen$gamma.1se == chosen$gamma[max(first)],
+              identical(coef(mixed, "lambda.min"),
+                        coef(mixed$strads.fit, chosen$lambda.min,
+                             gamma = chosen$gamma.min)),
+              identical(predict(mixed, by_hand),
+                        predict(mixed$strads.fit, by_hand, chosen$lambda.1se,
+                                gamma = chosen$gamma.1se)),
+              max(abs(coef(mixed, gamma = 0) - coef(plain))) > 0)
+    invisible(capture.output(print(mixed)))
+    refused(coef(mixed, gamma = "least"), "gamma.1se")
+}
+refused(cv.strads(by_hand, d$y, relax = TRUE, gamma = 2), "from 0 to 1")
+if (requireNamespace("glmnet", quietly = TRUE)) {
+    x <- matrix(rnorm(6000), 300)
+    z <- drop(x[, 1:3] %*% 3:1) / 2
+    folds <- sample(rep(1:5, length.out = 300))
+    for (family in c("gaussian", "binomial")) {
+        y <- if (family == "gaussian") z + rnorm(300)
+             else rbinom(300, 1, plogis(z))
+        path <- strads(x, y, family)$lambda
+        ours <- cv.strads(x, y, family, foldid = folds, relax = TRUE,
+                          lambda = path, thresh = 1e-9)$relaxed
+        theirs <- glmnet::cv.glmnet(x, y, family = family, foldid = folds,
+                                    relax = TRUE, lambda = path,
+                                    thresh = 1e-10)$relaxed
+        apart <- sapply(seq_along(ours$gamma), function(k) {
+            at <- sapply(theirs$statlist[[k]]$lambda, function(v)
+                which.min(abs(v - ours$lambda)))
+            max(abs(theirs$statlist[[k]]$cvm / ours$cvm[at, k] - 1))
+        })
+        stopifnot(all(apart < 1e-4), ours$gamma.1se == theirs$gamma.1se,
+                  ours$lambda.1se == theirs$lambda.1se)
+    }
 }
