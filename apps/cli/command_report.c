@@ -729,8 +729,10 @@ static void put_engine(const report *r, FILE *out)
         (void)fputs("<tr><td></td><th scope=\"col\">number</th>"
                     "<th scope=\"col\">share</th></tr>\n",
                     out);
-        put_share(out, "updates by the policy", chosen, chosen + others);
-        put_share(out, "other updates", others, chosen + others);
+        if (chosen > 0)
+            put_share(out, "updates by the policy", chosen, chosen + others);
+        put_share(out, chosen > 0 ? "other updates" : "updates", others,
+                  chosen + others);
     }
     (void)fputs("</table><table>\n", out);
     if (flight > 1) {
