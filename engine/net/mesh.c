@@ -258,7 +258,7 @@ static verdict take_reject(sti_mesh *mesh, sti_link link, sti_frame *frame)
     pthread_mutex_unlock(&mesh->lock);
     strads_err err = sti_mesh_rejected(frame);
     pthread_mutex_lock(&mesh->lock);
-    mesh->rejected = mesh->generation > 1 || err != STRADS_EMISMATCH;
+    mesh->dispensable = mesh->generation > 1 || err != STRADS_EMISMATCH;
     sti_mesh_note_failure(mesh, err, strads_error_text());
     if (mesh->attached)
         mesh->host.abort(mesh->host.arg, err, strads_error_text());
@@ -956,11 +956,11 @@ static void answer_late(sti_mesh *mesh)
 
 /* With the lock held: a node that joins a later generation and fails before it
  * is ready leaves without reporting a failure, because the run does not need
- * it. So does a node without which the run goes on. */
+ * it. So does a node that node 0 has refused while the run continues. */
 static bool leaves_quietly(const sti_mesh *mesh)
 {
     return mesh->joins &&
-           (mesh->rejected || (mesh->generation > 1 && !mesh->is_ready));
+           (mesh->dispensable || (mesh->generation > 1 && !mesh->is_ready));
 }
 
 void sti_mesh_close(sti_mesh *mesh, strads_err failed)

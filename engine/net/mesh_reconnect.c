@@ -9,6 +9,10 @@
  * broken since the first break. A network that damages every frame thus does
  * not delay a run forever.
  *
+ * A node that leaves with a goodbye but without a reason was told one by node 0
+ * before it had met this node. So this node waits a second for node 0's report,
+ * and only then fails.
+ *
  * Invariants: a new link is used only after the loss of the old one was
  * reported, which follows its last frame, so that `received` is final. While a
  * node's `link` is 0, its retransmit queue keeps the frames for it. Only the

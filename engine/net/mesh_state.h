@@ -120,7 +120,7 @@ struct sti_mesh {
     sti_arrival *first, **last;
     bool settled;      /* the membership is fixed */
     bool hears;        /* another node: it waits for a TELL */
-    bool rejected;     /* another node: node 0 has refused its READY */
+    bool dispensable;  /* another node: node 0 has refused it, and continues */
     bool stop_asked;   /* node 0: another node wants the run to end */
     bool closing;      /* node 0 has sent CLOSE: other nodes may send DONE */
     bool loops;        /* a data-parallel program was attached */
