@@ -22,9 +22,7 @@ mkdir tree
 (cd "$STRADS_SOURCE" && tar -cf - --exclude=./build --exclude='./build-*' \
     --exclude=./.git .) | tar -xf - -C tree
 cd tree
-# Without optimisation and symbols: what is checked is not how the code is compiled.
-quiet ../build.log env DEB_BUILD_OPTIONS='noautodbgsym noopt' DEB_CFLAGS_STRIP=-g \
-    dpkg-buildpackage -us -uc -b -d
+quiet ../build.log env DEB_BUILD_OPTIONS=noautodbgsym dpkg-buildpackage -us -uc -b -d
 cd ..
 quiet lintian.log lintian --fail-on error,warning --allow-root ./*.changes
 
