@@ -139,7 +139,12 @@ void link_node_open(link_node *node, uint32_t id, const char *url,
 
 strads_err link_node_close(link_node *node)
 {
-    strads_err err = sti_net_close(node->net, UINT64_C(10000000000));
+    return link_node_leave(node, UINT64_C(10000000000));
+}
+
+strads_err link_node_leave(link_node *node, uint64_t ns)
+{
+    strads_err err = sti_net_close(node->net, ns);
     sti_frame_free(node->last);
     pthread_cond_destroy(&node->event);
     pthread_mutex_destroy(&node->lock);

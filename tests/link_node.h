@@ -45,6 +45,9 @@ void link_node_open(link_node *node, uint32_t id, const char *url,
 /* Closes the net within 10 s; returns the result of sti_net_close. */
 strads_err link_node_close(link_node *node);
 
+/* The same, but what is not sent within `ns` is lost. */
+strads_err link_node_leave(link_node *node, uint64_t ns);
+
 /* Dials, sends HELLO and waits for the WELCOME. Returns the link. */
 sti_link link_node_join(link_node *node, link_node *other);
 sti_link link_node_join_url(link_node *node, const char *url, uint32_t peer);

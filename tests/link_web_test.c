@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "engine/base/random.h"
 #include "engine/net/socket.h"
 #include "link_node.h"
 #include "tests/expect.h"
@@ -139,6 +140,29 @@ Test(link_web, a_shutdown_loses_no_frame)
         link_node_wait(other, &other->received, 20);
         expect_ok(link_node_close(other));
         cr_expect_eq(other->why, STRADS_OK, "%s", other->text);
+    }
+}
+
+/* Either end may go at any moment of a transfer. nng (1.10) ended the process
+ * when one of its operations was freed while it reported its end. */
+Test(link_web, an_end_may_go_while_both_send)
+{
+    sti_random rng = sti_random_stream(1, 0, 0);
+    for (unsigned turn = 0; turn < 60; turn++) {
+        a = b = (link_node){0};
+        open_both(turn % 3 ? &with_token : NULL);
+        a.in_turn = b.in_turn = true;
+        const uint64_t frames = sti_random_below(&rng, 30);
+        const uint64_t most = UINT64_C(1) << sti_random_below(&rng, 20);
+        for (uint64_t k = 0; k < frames; k++) {
+            const uint64_t size = sti_random_below(&rng, most);
+            cr_assert_eq(link_node_send(&b, to_a, k, size), STRADS_OK);
+            cr_assert_eq(link_node_send(&a, a.links[1], k, size), STRADS_OK);
+        }
+        link_node *first = turn % 2 ? &a : &b, *other = turn % 2 ? &b : &a;
+        (void)link_node_leave(first, sti_random_below(&rng, 3000000));
+        (void)link_node_close(other);
+        cr_expect_eq(a.out_of_turn + b.out_of_turn, 0);
     }
 }
 

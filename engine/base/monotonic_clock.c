@@ -39,7 +39,9 @@ bool sti_monotonic_wait(pthread_cond_t *cond, pthread_mutex_t *lock,
 {
 #ifndef __linux__ /* the condition waits by the time of day */
     const uint64_t now = sti_monotonic_now();
-    until = sti_clock_now(CLOCK_REALTIME) + (until > now ? until - now : 0);
+    const uint64_t left = until > now ? until - now : 0;
+    until = sti_clock_now(CLOCK_REALTIME);
+    until = left < UINT64_MAX - until ? until + left : UINT64_MAX;
 #endif
     const struct timespec at = {.tv_sec = (time_t)(until / SECOND),
                                 .tv_nsec = (long)(until % SECOND)};

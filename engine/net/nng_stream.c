@@ -3,8 +3,7 @@
  * any number of connections, so strangers would use up the descriptors.
  *
  * Sending copies to one of two buffers: `leaving`, which nng sends, and
- * `filling`. When the first is sent, they change places, on a thread of nng.
- * nng's operations cannot be asked whether they are over, hence the flag. */
+ * `filling`. When the first is sent, they change places, on a thread of nng. */
 #include "engine/net/nng_stream.h"
 
 #ifdef STRADS_NNG
@@ -30,15 +29,27 @@ typedef struct buffer {
     unsigned char bytes[BUFFER_BYTES];
 } buffer;
 
+/* An operation of nng, and whether it is over: its callback notes that. In nng
+ * 1.10, nng_aio_wait returns too early from an operation that was cancelled,
+ * stopped or freed while nng was about to report its end, and nng then uses
+ * what was freed. So none is freed before its callback has come. */
+typedef struct operation {
+    nng_aio *aio;
+    pthread_mutex_t lock; /* guards is_over */
+    pthread_cond_t ended;
+    bool is_over;
+} operation;
+
 typedef struct nng_socket_stream {
     sti_stream stream;
     const sti_nng *nng;
     nng_stream *there;
-    nng_aio *receiving, *sending;
+    operation receiving;
+    nng_aio *sending;
 
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t sent;
-    bool is_sending; /* nng has `leaving` */
+    bool is_sending; /* nng has `leaving`, after_sending will come */
     int failure;     /* errno */
     buffer *leaving, *filling;
     buffer buffers[2];
@@ -72,6 +83,49 @@ static int to_errno(int rv)
     }
 }
 
+/* ---- operations -------------------------------------------------------- */
+
+/* On a thread of nng. */
+static void note_end(void *arg)
+{
+    operation *o = arg;
+    pthread_mutex_lock(&o->lock);
+    o->is_over = true;
+    pthread_cond_signal(&o->ended);
+    pthread_mutex_unlock(&o->lock);
+}
+
+/* Waits until the operation is over. False: it lasts longer. */
+static bool await_end(operation *o, uint64_t until)
+{
+    pthread_mutex_lock(&o->lock);
+    while (!o->is_over && sti_monotonic_wait(&o->ended, &o->lock, until))
+        continue;
+    const bool is_over = o->is_over;
+    pthread_mutex_unlock(&o->lock);
+    return is_over;
+}
+
+/* False: no memory. */
+static bool open_operation(const sti_nng *nng, operation *o)
+{
+    o->is_over = true;
+    (void)pthread_mutex_init(&o->lock, NULL);
+    (void)sti_monotonic_cond_init(&o->ended);
+    return nng->nng_aio_alloc(&o->aio, note_end, o) == 0;
+}
+
+/* It is over. */
+static void close_operation(const sti_nng *nng, operation *o)
+{
+    if (o->aio) {
+        nng->nng_aio_wait(o->aio);
+        nng->nng_aio_free(o->aio);
+    }
+    (void)pthread_cond_destroy(&o->ended);
+    (void)pthread_mutex_destroy(&o->lock);
+}
+
 /* ---- receiving --------------------------------------------------------- */
 
 /* Whether either end has closed the connection. */
@@ -92,14 +146,16 @@ static ssize_t nng_stream_receive(sti_stream *stream,
     unsigned n = 0;
     for (; n < count && n < PIECES_MAX; n++)
         iov[n] = (nng_iov){pieces[n].iov_base, pieces[n].iov_len};
-    (void)s->nng->nng_aio_set_iov(s->receiving, n, iov);
-    s->nng->nng_stream_recv(s->there, s->receiving);
+    nng_aio *aio = s->receiving.aio;
+    s->receiving.is_over = false;
+    (void)s->nng->nng_aio_set_iov(aio, n, iov);
+    s->nng->nng_stream_recv(s->there, aio);
     if (is_closed(s))
-        s->nng->nng_aio_cancel(s->receiving);
-    s->nng->nng_aio_wait(s->receiving);
-    const int rv = s->nng->nng_aio_result(s->receiving);
+        s->nng->nng_aio_cancel(aio);
+    (void)await_end(&s->receiving, UINT64_MAX);
+    const int rv = s->nng->nng_aio_result(aio);
     if (rv == 0)
-        return (ssize_t)s->nng->nng_aio_count(s->receiving);
+        return (ssize_t)s->nng->nng_aio_count(aio);
     errno = to_errno(rv);
     return errno == ECONNRESET ? 0 : -1;
 }
@@ -218,10 +274,15 @@ static void nng_stream_release(sti_stream *stream)
     nng_socket_stream *s = (nng_socket_stream *)stream;
     if (s->there)
         s->nng->nng_stream_close(s->there);
-    if (s->receiving)
-        s->nng->nng_aio_free(s->receiving);
-    if (s->sending)
+    close_operation(s->nng, &s->receiving);
+    pthread_mutex_lock(&s->lock);
+    while (s->is_sending)
+        (void)pthread_cond_wait(&s->sent, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+    if (s->sending) {
+        s->nng->nng_aio_wait(s->sending);
         s->nng->nng_aio_free(s->sending);
+    }
     if (s->there)
         s->nng->nng_stream_free(s->there);
     (void)pthread_cond_destroy(&s->sent);
@@ -253,7 +314,7 @@ static strads_err wrap_stream(const sti_nng *nng, nng_stream *there,
     s->filling = &s->buffers[1];
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_cond_init(&s->sent, NULL);
-    if (nng->nng_aio_alloc(&s->receiving, NULL, NULL) != 0 ||
+    if (!open_operation(nng, &s->receiving) ||
         nng->nng_aio_alloc(&s->sending, after_sending, s) != 0) {
         nng_stream_release(&s->stream);
         return strads_fail(STRADS_ENOMEM, "no memory for a connection");
@@ -320,10 +381,7 @@ static strads_err use_authorities(const sti_nng *nng, nng_stream_dialer *dialer,
 typedef struct dial {
     const sti_nng *nng;
     nng_stream_dialer *dialer;
-    nng_aio *aio;
-    pthread_mutex_t lock; /* guards is_over */
-    pthread_cond_t ended;
-    bool is_over;
+    operation dialling;
     struct dial *next;
 } dial;
 
@@ -334,55 +392,31 @@ static dial *left; /* dials that were left */
 static int free_dial(dial *d, nng_stream **out)
 {
     const sti_nng *nng = d->nng;
-    nng->nng_aio_wait(d->aio);
-    const int rv = nng->nng_aio_result(d->aio);
+    const int rv = nng->nng_aio_result(d->dialling.aio);
     if (rv == 0)
-        *out = nng->nng_aio_get_output(d->aio, 0);
-    nng->nng_aio_free(d->aio);
+        *out = nng->nng_aio_get_output(d->dialling.aio, 0);
+    close_operation(nng, &d->dialling);
     nng->nng_stream_dialer_free(d->dialer);
-    (void)pthread_cond_destroy(&d->ended);
-    (void)pthread_mutex_destroy(&d->lock);
     free(d);
     return rv;
-}
-
-/* On a thread of nng. */
-static void after_dialling(void *arg)
-{
-    dial *d = arg;
-    pthread_mutex_lock(&d->lock);
-    d->is_over = true;
-    pthread_cond_signal(&d->ended);
-    pthread_mutex_unlock(&d->lock);
 }
 
 /* Takes over the dialler. NULL: no memory. */
 static dial *start_dial(const sti_nng *nng, nng_stream_dialer *dialer)
 {
     dial *d = calloc(1, sizeof *d);
-    if (!d || nng->nng_aio_alloc(&d->aio, after_dialling, d) != 0) {
+    if (!d || !open_operation(nng, &d->dialling)) {
+        if (d)
+            close_operation(nng, &d->dialling);
         free(d);
         nng->nng_stream_dialer_free(dialer);
         return NULL;
     }
     d->nng = nng;
     d->dialer = dialer;
-    (void)pthread_mutex_init(&d->lock, NULL);
-    (void)sti_monotonic_cond_init(&d->ended);
-    nng->nng_stream_dialer_dial(dialer, d->aio);
+    d->dialling.is_over = false;
+    nng->nng_stream_dialer_dial(dialer, d->dialling.aio);
     return d;
-}
-
-/* Waits until the dial is over. False: it lasts longer. */
-static bool await_dial(dial *d, unsigned ms)
-{
-    const uint64_t until = sti_monotonic_in((uint64_t)ms * 1000000);
-    pthread_mutex_lock(&d->lock);
-    while (!d->is_over && sti_monotonic_wait(&d->ended, &d->lock, until))
-        continue;
-    const bool is_over = d->is_over;
-    pthread_mutex_unlock(&d->lock);
-    return is_over;
 }
 
 /* Frees the dials that were left and are over; returns how many are not. */
@@ -394,7 +428,7 @@ static unsigned free_left_dials(void)
         dial *d = *at;
         const sti_nng *nng = d->nng;
         nng_stream *there = NULL;
-        if (await_dial(d, 0)) {
+        if (await_end(&d->dialling, 0)) {
             *at = d->next;
             if (free_dial(d, &there) == 0)
                 nng->nng_stream_free(there);
@@ -422,7 +456,7 @@ static int run_dialler(const sti_nng *nng, nng_stream_dialer *dialer,
     dial *d = start_dial(nng, dialer);
     if (!d)
         return NNG_ENOMEM;
-    if (await_dial(d, ms))
+    if (await_end(&d->dialling, sti_monotonic_in((uint64_t)ms * 1000000)))
         return free_dial(d, out);
     leave_dial(d);
     return NNG_ETIMEDOUT;
