@@ -74,4 +74,7 @@ refuses 2 "nowhere: cannot hold the scratch file" \
 printf '1\n2\n2\n1 1 70000\n1 2 1\n' >long.txt
 refuses 2 "document 1 has 70001 tokens, at most 65535 are possible with --scratch" \
     lda train long.txt --topics 3 --scratch disk --quiet
+# A budget that cannot be kept to is refused, and says what would help.
+refuses 1 "in more blocks (--blocks) if they are there" \
+    lda train $corpus --scratch disk --memory 20M --quiet
 finish

@@ -18,4 +18,7 @@ refuses 2 "scratch is for methods sgd, als and cd" \
     mf train ratings.txt --loss bpr --implicit --scratch disk
 refuses 2 "nowhere: cannot hold the scratch file" \
     mf train ratings.txt --tune 0 --scratch nowhere --quiet
+# A budget that cannot be kept to is refused, and says what would help.
+refuses 1 "in more blocks (--blocks) if they are there" \
+    mf train ratings.txt --tune 0 --scratch disk --memory 20M --quiet
 finish

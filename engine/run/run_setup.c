@@ -362,6 +362,15 @@ static strads_err take_shape(sti_setup *setup)
     return err ? err : check_blocks(setup);
 }
 
+/* How a run of this program could take less memory. */
+static const char *less_memory(const strads_program *program)
+{
+    return program->options && strads_option_find(program->options, "scratch")
+               ? "keep the data on disk (--scratch DIR), in more blocks "
+                 "(--blocks) if they are there, "
+               : "";
+}
+
 /* Fails before the run instead of being killed by the system during it. All
  * columns up to the largest column number are parameters, even if they have no
  * entries. Under the option `memory` the code and the threads count as well. */
@@ -385,13 +394,13 @@ static strads_err check_memory(sti_run *run, const sti_layout *layout,
     return strads_fail(
         STRADS_ENOMEM,
         "program %s needs about %llu bytes of memory for %llu parameters of %u "
-        "numbers each and its %llu bytes of data, %llu may be used: %snumber "
-        "the "
-        "columns that the data has without gaps, run more processes, or allow "
-        "more (--memory)",
+        "numbers each and its %llu bytes of data, %llu may be used: %s%snumber "
+        "the columns that the data has without gaps, run more processes, or "
+        "allow more (--memory)",
         run->program->name, (unsigned long long)bytes,
         (unsigned long long)shape->parameters, shape->width,
         (unsigned long long)data, (unsigned long long)capacity,
+        less_memory(run->program),
         shape->width > 1 ? "take fewer topics, factors, units or classes, "
                          : "");
 }
