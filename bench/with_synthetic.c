@@ -5,12 +5,14 @@
  *
  * A corpus is drawn from the model of latent Dirichlet allocation: topics from
  * a Dirichlet distribution around words with frequencies by Zipf's law,
- * log-normal lengths of documents; Blei's ldac, words from 0. Ratings are
+ * log-normal lengths of documents; Blei's ldac, words from 0; how much that
+ * is goes to standard output. Ratings are
  * products of normal factors, with biases and normal noise. The number of
  * ratings per user is log-normal, an item's frequency falls by its rank; lines
  * "user item rating" from 0, one of ten in TEST. */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,7 +82,8 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void put_document(FILE *out, uint32_t *word, uint32_t n)
+/* Returns how many different words it has. */
+static uint32_t put_document(FILE *out, uint32_t *word, uint32_t n)
 {
     uint32_t different = 0;
 
@@ -94,6 +97,7 @@ static void put_document(FILE *out, uint32_t *word, uint32_t n)
         (void)fprintf(out, " %u:%u", word[i], j - i);
     }
     (void)fputc('\n', out);
+    return different;
 }
 
 static void make_corpus(char **v)
@@ -109,6 +113,7 @@ static void make_corpus(char **v)
     double *share = bench_reserve(topics, sizeof *share);
     uint32_t *word = bench_reserve(LONGEST, sizeof *word);
     FILE *out = create(v[5]);
+    uint64_t tokens = 0, entries = 0;
 
     for (uint32_t d = 0; d < documents; d++) {
         double n = gsl_ran_lognormal(r, log(length) - 0.18, 0.6);
@@ -120,9 +125,13 @@ static void make_corpus(char **v)
             word[i] =
                 (uint32_t)gsl_ran_discrete(r, topic[gsl_ran_discrete(r, mix)]);
         gsl_ran_discrete_free(mix);
-        put_document(out, word, (uint32_t)n);
+        entries += put_document(out, word, (uint32_t)n);
+        tokens += (uint32_t)n;
     }
     finish(out, v[5]);
+    (void)printf("%" PRIu32 " documents, %" PRIu64 " tokens, %" PRIu64
+                 " entries\n",
+                 documents, tokens, entries);
     for (uint32_t k = 0; k < topics; k++)
         gsl_ran_discrete_free(topic[k]);
     free(topic);
