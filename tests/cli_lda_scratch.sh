@@ -75,6 +75,8 @@ printf '1\n2\n2\n1 1 70000\n1 2 1\n' >long.txt
 refuses 2 "document 1 has 70001 tokens, at most 65535 are possible with --scratch" \
     lda train long.txt --topics 3 --scratch disk --quiet
 # A budget that cannot be kept to is refused, and says what would help.
-refuses 1 "in more blocks (--blocks) if they are there" \
-    lda train $corpus --scratch disk --memory 20M --quiet
+refuses 1 "make more blocks of the data on disk (--blocks), " \
+    lda train $corpus --topics 100 --scratch disk --memory 17M --quiet
+refuses 1 "keep the data on disk (--scratch DIR), " \
+    lda train $corpus --topics 100 --memory 17M --quiet
 finish

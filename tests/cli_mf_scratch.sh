@@ -19,6 +19,8 @@ refuses 2 "scratch is for methods sgd, als and cd" \
 refuses 2 "nowhere: cannot hold the scratch file" \
     mf train ratings.txt --tune 0 --scratch nowhere --quiet
 # A budget that cannot be kept to is refused, and says what would help.
-refuses 1 "in more blocks (--blocks) if they are there" \
-    mf train ratings.txt --tune 0 --scratch disk --memory 20M --quiet
+refuses 1 "make more blocks of the data on disk (--blocks), " \
+    mf train ratings.txt --tune 0 --rank 128 --scratch disk --memory 17M --quiet
+refuses 1 "keep the data on disk (--scratch DIR), " \
+    mf train ratings.txt --tune 0 --rank 128 --memory 17M --quiet
 finish

@@ -362,12 +362,33 @@ static strads_err take_shape(sti_setup *setup)
     return err ? err : check_blocks(setup);
 }
 
-/* How a run of this program could take less memory. */
-static const char *less_memory(const strads_program *program)
+/* The option of a program that can keep its data on disk: `scratch`. */
+static const strads_option *scratch_option(const strads_program *program)
 {
-    return program->options && strads_option_find(program->options, "scratch")
-               ? "keep the data on disk (--scratch DIR), in more blocks "
-                 "(--blocks) if they are there, "
+    const strads_option *option =
+        program->options ? strads_option_find(program->options, "scratch")
+                         : NULL;
+    return option && option->kind == STRADS_OPTION_STRING ? option : NULL;
+}
+
+/* The folder where a program keeps its data, or NULL. */
+static const char *find_scratch(const strads_program *program,
+                                const void *config)
+{
+    const strads_option *option = scratch_option(program);
+    return option && config
+               ? *(const char *const *)((const char *)config + option->offset)
+               : NULL;
+}
+
+/* What a run with data on disk, or with data that could be there, may do to
+ * take less memory. */
+static const char *less_memory(const sti_run *run)
+{
+    if (find_scratch(run->program, run->config))
+        return "make more blocks of the data on disk (--blocks), ";
+    return scratch_option(run->program)
+               ? "keep the data on disk (--scratch DIR), "
                : "";
 }
 
@@ -400,7 +421,7 @@ static strads_err check_memory(sti_run *run, const sti_layout *layout,
         run->program->name, (unsigned long long)bytes,
         (unsigned long long)shape->parameters, shape->width,
         (unsigned long long)data, (unsigned long long)capacity,
-        less_memory(run->program),
+        less_memory(run),
         shape->width > 1 ? "take fewer topics, factors, units or classes, "
                          : "");
 }
@@ -582,19 +603,6 @@ void sti_setup_report(void *arg, const strads_progress *progress)
  * another thread costs a wake-up and a wait. So data with few entries gets one
  * partition and one worker. Programs with travelling blocks have no such cost,
  * so they may ask for several partitions for each worker. */
-
-/* The folder of a program that keeps its data on disk: its option `scratch`. */
-static const char *find_scratch(const strads_program *program,
-                                const void *config)
-{
-    const strads_option *option =
-        program->options && config
-            ? strads_option_find(program->options, "scratch")
-            : NULL;
-    return option && option->kind == STRADS_OPTION_STRING
-               ? *(const char *const *)((const char *)config + option->offset)
-               : NULL;
-}
 
 void sti_run_cut_as(const strads_program *program, const void *config,
                     strads_data_options *cut)
