@@ -45,7 +45,6 @@ trap 'rm -rf "$work"' EXIT
 documents=$((tokens / 300 + 1))
 made=$("$STRADS_BUILD/bench/with_synthetic" lda "$documents" "$words" 100 300 1 \
     "$work/corpus")
-echo "$made"
 python3 - "$STRADS_BIN" "$work" "$topics" "$words" "$made" <<'END'
 import array, bisect, json, math, mmap, os, subprocess, sys, time
 strads, work, topics, WORDS, made = sys.argv[1:]

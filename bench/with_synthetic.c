@@ -5,11 +5,11 @@
  *
  * A corpus is drawn from the model of latent Dirichlet allocation: topics from
  * a Dirichlet distribution around words with frequencies by Zipf's law,
- * log-normal lengths of documents; Blei's ldac, words from 0; how much that
- * is goes to standard output. Ratings are
- * products of normal factors, with biases and normal noise. The number of
- * ratings per user is log-normal, an item's frequency falls by its rank; lines
- * "user item rating" from 0, one of ten in TEST. */
+ * log-normal lengths of documents; Blei's ldac, words from 0. Its documents,
+ * tokens and entries are counted on standard output. Ratings are products of
+ * normal factors, with biases and normal noise. The number of ratings per user
+ * is log-normal, an item's frequency falls by its rank; lines "user item
+ * rating" from 0, one of ten in TEST. */
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_rng.h>
 #include <inttypes.h>

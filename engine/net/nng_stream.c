@@ -106,7 +106,7 @@ static bool await_end(operation *o, uint64_t until)
     return is_over;
 }
 
-/* False: no memory. */
+/* close_operation also after an error. False: no memory. */
 static bool open_operation(const sti_nng *nng, operation *o)
 {
     o->is_over = true;
@@ -115,7 +115,7 @@ static bool open_operation(const sti_nng *nng, operation *o)
     return nng->nng_aio_alloc(&o->aio, note_end, o) == 0;
 }
 
-/* It is over. */
+/* Frees an operation that is over. */
 static void close_operation(const sti_nng *nng, operation *o)
 {
     if (o->aio) {
